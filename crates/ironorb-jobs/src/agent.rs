@@ -1,41 +1,24 @@
 //! Names of an agent as targets of jobs.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ironorb::{ObjectRef, SystemException, TypedRef};
 use ironorb_agent::{AgentClient, AgentError, Choice, Pool};
 
+use crate::references::References;
 use crate::target::{Chosen, Handles, Servers, is_among, no_server};
 
 /// Resolves names by an agent: a request for all names of a job.
 #[derive(Debug)]
 pub struct AgentHandles {
     client: AgentClient,
-    /// References that have been made, by their texts: their connections are found again.
-    known: Mutex<BTreeMap<String, ObjectRef>>,
+    references: References,
 }
-
-/// The most references that are kept. Beyond that all are made anew.
-const KNOWN_MAX: usize = 10_000;
 
 impl AgentHandles {
     /// Resolves by this client's agent.
     pub fn new(client: &AgentClient) -> Arc<AgentHandles> {
-        Arc::new(AgentHandles { client: client.clone(), known: Mutex::default() })
-    }
-
-    fn object(&self, reference: &str) -> Option<ObjectRef> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(object) = known.get(reference) {
-            return Some(object.clone());
-        }
-        let object = self.client.orb().string_to_object(reference).ok()?;
-        if known.len() >= KNOWN_MAX {
-            known.clear();
-        }
-        known.insert(reference.to_owned(), object.clone());
-        Some(object)
+        Arc::new(AgentHandles { client: client.clone(), references: References::default() })
     }
 }
 
@@ -50,8 +33,10 @@ impl Handles for AgentHandles {
             Err(e) => return names.iter().map(|name| Err(failed(name, &e))).collect(),
         };
         let objects = |(name, servers): (&&str, Vec<ironorb_agent::Server>)| {
-            let objects: Vec<ObjectRef> =
-                servers.iter().filter_map(|server| self.object(&server.reference)).collect();
+            let object = |server: &ironorb_agent::Server| {
+                self.references.object(self.client.orb(), &server.reference).ok()
+            };
+            let objects: Vec<ObjectRef> = servers.iter().filter_map(object).collect();
             if objects.is_empty() { Err(no_server(name)) } else { Ok(objects) }
         };
         names.iter().zip(resolved).map(objects).collect()

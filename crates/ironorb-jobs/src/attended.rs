@@ -60,6 +60,11 @@ impl Attended {
         }
     }
 
+    /// When the next one has waited long enough.
+    pub(crate) fn sweeps_at(&self) -> Option<Instant> {
+        self.lock().replies.values().next().map(|(since, _)| *since + PATIENCE)
+    }
+
     /// Answers those that have waited long enough.
     pub(crate) fn sweep(&self) {
         let mut ripe = Vec::new();

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -19,6 +17,7 @@ use ironorb::{
 use ironorb_fan_out::{Order, Part, Plan, Quorum};
 
 use crate::attended::Attended;
+use crate::clock::Alarm;
 use crate::forward::{self, Networks, TAKES_FORWARDED};
 use crate::generated::iron_orb::{
     DeferredJobDaemon, JobClient as _, JobClientRef, JobDaemonRef, JobFact, JobPart, JobPlan, JobQuorum,
@@ -26,6 +25,7 @@ use crate::generated::iron_orb::{
 };
 use crate::jobs::{Count, Jobs};
 use crate::part::Done;
+use crate::references::References;
 use crate::run::{Ending, News, PartRun, Run};
 use crate::target::{Handles, InTurn, Target, no_server};
 use crate::way::Way;
@@ -44,8 +44,8 @@ pub struct DaemonBuilder {
 
 /// A daemon that carries out jobs for its clients: S, HP and FP, SP of the paper need it in their ways.
 ///
-/// A thread carries out a job: with one thread there is one job at a time, as in the paper's single-threaded daemon. Threads are made
-/// when they are needed.
+/// It has so many jobs under way as a daemon would whose threads each carry out one: with one thread there is one job at a time, as in
+/// the paper's single-threaded daemon. But no thread waits with a job: the threads that bring requests and replies carry it on.
 pub struct Daemon {
     shared: Arc<Shared>,
     reference: JobDaemonRef,
@@ -58,8 +58,11 @@ struct Shared {
     queue_max: usize,
     networks: Networks,
     attended: Attended,
+    /// When clients that attend are answered.
+    sweep: Mutex<Option<Alarm>>,
     queue: Mutex<Queue>,
-    /// No thread is busy, and the daemon drains.
+    references: References,
+    /// No job is under way.
     drained: Condvar,
     refused: Count,
     forwarded: Count,
@@ -70,9 +73,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    /// What waits for a thread.
+    /// What waits for a slot.
     tasks: VecDeque<Box<Task>>,
-    /// Threads that have a task.
+    /// Slots that are taken.
     busy: usize,
     longest: usize,
     /// No more tasks are taken.
@@ -121,7 +124,7 @@ impl Daemon {
 }
 
 impl DaemonBuilder {
-    /// How many jobs run at a time; 1 is the paper's single-threaded daemon. Default: 64.
+    /// How many jobs are under way at a time; 1 is the paper's single-threaded daemon. Default: 64.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> DaemonBuilder {
         self.threads = threads.max(1);
@@ -156,7 +159,7 @@ impl DaemonBuilder {
         if let Some(handles) = handles {
             jobs = jobs.handles(handles);
         }
-        let (queue, drained, refused, forwarded, synchronous, queued) = Default::default();
+        let (queue, references, drained, refused, forwarded, synchronous, queued) = Default::default();
         let jobs = jobs.build();
         let orb_of = orb.clone();
         let shared = Arc::new(Shared {
@@ -166,7 +169,9 @@ impl DaemonBuilder {
             queue_max,
             networks,
             attended: Attended::default(),
+            sweep: Mutex::default(),
             queue,
+            references,
             drained,
             refused,
             forwarded,
@@ -212,8 +217,8 @@ impl DeferredJobDaemon for Servant {
     }
 
     fn attend(&self, reply: Reply<bool, SystemException>) {
-        self.0.attended.sweep();
         self.0.attended.keep(reply);
+        self.0.set_sweep();
     }
 
     fn facts(&self, reply: Reply<Vec<JobFact>, SystemException>) {
@@ -226,7 +231,24 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a thread a task, or queues it, unless there are too many.
+    /// Has those that attend answered when they have waited long enough.
+    fn set_sweep(self: &Arc<Self>) {
+        let mut sweep = self.sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        if sweep.is_some() {
+            return;
+        }
+        let shared = Arc::downgrade(self);
+        let wake = move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.attended.sweep();
+                *shared.sweep.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                shared.set_sweep();
+            }
+        };
+        *sweep = self.attended.sweeps_at().map(|at| self.jobs.0.clock.wake(at, wake));
+    }
+
+    /// Begins a task, or queues it, unless there are too many.
     fn take(self: &Arc<Self>, task: Box<Task>) -> Result<(), Box<Task>> {
         let mut queue = self.queue();
         let waits = queue.busy >= self.threads;
@@ -243,32 +265,28 @@ impl Shared {
         }
         queue.busy += 1;
         drop(queue);
-        let shared = self.clone();
-        self.jobs.0.threads.run(move || shared.work(task));
+        let slot = Slot(self.clone());
+        if self.knows_targets(&task.parts) {
+            self.carry_out(*task, slot);
+        } else {
+            self.carry_out_later(task, slot);
+        }
         Ok(())
     }
 
-    /// Carries out a task, and those that wait then.
-    fn work(&self, task: Box<Task>) {
-        let mut next = task;
-        loop {
-            // A panic was reported, and its client has been told when the reply was dropped.
-            let _its_panic_ends_it_alone = catch_unwind(AssertUnwindSafe(|| self.carry_out(*next)));
-            let mut queue = self.queue();
-            match queue.tasks.pop_front() {
-                Some(task) => next = task,
-                None => {
-                    queue.busy -= 1;
-                    if queue.busy == 0 {
-                        self.drained.notify_all();
-                    }
-                    return;
-                }
-            }
-        }
+    /// Carries a task out by a thread that may wait for an answer.
+    fn carry_out_later(self: &Arc<Self>, task: Box<Task>, slot: Slot) {
+        let shared = self.clone();
+        self.jobs.0.threads.run(move || shared.carry_out(*task, slot));
     }
 
-    fn carry_out(&self, task: Task) {
+    /// Whether nobody need be asked where the parts go.
+    fn knows_targets(&self, parts: &[JobPart]) -> bool {
+        parts.iter().all(|part| is_reference(&part.target) || self.jobs.0.known(&part.target).is_some())
+    }
+
+    /// Begins what a task asks for. `slot` is its own until all of that is over.
+    fn carry_out(self: &Arc<Self>, task: Task, slot: Slot) {
         let Task { come, parts, mut plan, to } = task;
         // What has passed while it waited.
         if let Some(limit) = wire::limit(plan.within_us) {
@@ -280,22 +298,25 @@ impl Shared {
                 if reply.is_cancelled() {
                     return; // nobody waits
                 }
-                let note = |sender: Sender<News>| {
-                    reply.on_cancel(move || drop(sender.send(News::GivenUp)));
-                };
-                let endings = self.run(&parts, &plan, note);
-                reply.send(Ok(endings.into_iter().map(report).collect()));
+                let prepared = self.prepare(&parts, &plan);
+                if let Some(run) = prepared.run.clone() {
+                    reply.on_cancel(move || run.bring(News::GivenUp));
+                }
+                prepared.begin(move |endings| {
+                    reply.send(Ok(endings.into_iter().map(report).collect()));
+                    drop(slot);
+                });
             }
             To::Client(client, tokens) => {
                 self.forwarded.add();
-                self.forward(&parts, &plan, &client, &tokens);
+                self.forward(&parts, &plan, &client, &tokens, Arc::new(slot));
             }
         }
     }
 
-    /// Makes the calls of some parts. `note` is told by what they are given up.
-    fn run(&self, parts: &[JobPart], plan: &JobPlan, note: impl FnOnce(Sender<News>)) -> Vec<Ending> {
-        let mut failures: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
+    /// Makes a run of some parts.
+    fn prepare(&self, parts: &[JobPart], plan: &JobPlan) -> Prepared {
+        let mut unsent: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
         let (mut listed, mut runs) = (Vec::new(), Vec::new());
         for part in parts {
             match self.part_run(part) {
@@ -304,34 +325,21 @@ impl Shared {
                     let time = wire::limit(part.within_us);
                     listed.push(Part { time, may_be_repeated: part.idempotent, servers, hedge_after: None });
                     runs.push(run);
-                    failures.push(None);
+                    unsent.push(None);
                 }
-                Err(e) => failures.push(Some(e)),
+                Err(e) => unsent.push(Some(e)),
             }
         }
-        let unsent = parts.len() - runs.len();
         let quorum = match plan.quorum {
             JobQuorum::AllParts => Quorum::All,
             JobQuorum::SomeParts => Quorum::AtLeast(plan.count as usize),
             JobQuorum::BestEffort => Quorum::BestEffort,
         };
         // A part that cannot be sent is one without a result: then all are not to be had.
+        let is_in_vain = quorum == Quorum::All && unsent.iter().any(Option::is_some);
         let plan = Plan { parts: listed, quorum, order: Order::AtOnce, time: wire::limit(plan.within_us) };
-        let way = Way::Direct { verifies: false };
-        let mut ended = match quorum {
-            Quorum::All if unsent > 0 => runs.iter().map(|_| Ending::unsent()).collect(),
-            _ => {
-                let run = Run::new(&self.jobs.0, &plan, runs, &way);
-                note(run.sender());
-                run.run().1
-            }
-        }
-        .into_iter();
-        let ending = |failure: Option<SystemException>| match failure {
-            Some(e) => Ending::failed(e),
-            None => ended.next().unwrap_or_else(Ending::unsent),
-        };
-        failures.into_iter().map(ending).collect()
+        let run = || Run::new(&self.jobs.0, plan, runs, Way::Direct { verifies: false });
+        Prepared { run: (!is_in_vain).then(run), unsent }
     }
 
     fn part_run(&self, part: &JobPart) -> Result<PartRun, SystemException> {
@@ -343,30 +351,48 @@ impl Shared {
     }
 
     fn target(&self, text: &str) -> Result<Target, SystemException> {
-        if text.starts_with("IOR:") || text.starts_with("corbaloc:") {
-            return Ok(Target::Object(self.orb.string_to_object(text)?));
+        if is_reference(text) {
+            return Ok(Target::Object(self.references.object(&self.orb, text)?));
         }
-        let found = self.jobs.0.resolve(&[text]).pop().unwrap_or_else(|| Err(no_server(text)))?;
+        let ask = || self.jobs.0.resolve(&[text]).pop().unwrap_or_else(|| Err(no_server(text)));
+        let found = self.jobs.0.known(text).map_or_else(ask, Ok)?;
         Ok(Target::Servers(InTurn::new(found)))
     }
 
     /// Has the servers of some parts tell a client what has become of them. Servers that cannot are called.
-    fn forward(&self, parts: &[JobPart], plan: &JobPlan, client: &str, tokens: &[PartToken]) {
+    fn forward(
+        self: &Arc<Self>,
+        parts: &[JobPart],
+        plan: &JobPlan,
+        client: &str,
+        tokens: &[PartToken],
+        slot: Arc<Slot>,
+    ) {
         for (part, token) in parts.iter().zip(tokens) {
-            let server = self.target(&part.target).and_then(|to| to.choose(&self.jobs.0, &[], &part.target));
+            let server = self.target(&part.target).and_then(|to| to.choose(&[], &part.target));
             let sent = server.and_then(|server| match takes_forwarded(&server.object) {
                 true => forward_to(&server.object, part, client, token).map(|()| true),
                 false => Ok(false),
             });
-            let ending = match sent {
-                Ok(true) => continue,
-                Ok(false) => {
-                    self.run(std::slice::from_ref(part), plan, drop).pop().unwrap_or_else(Ending::unsent)
-                }
-                Err(e) => Ending::failed(e),
-            };
-            self.tell(client, token, &report(ending));
+            let (shared, client, token, slot) = (self.clone(), client.to_owned(), *token, slot.clone());
+            let tell = move |ending| shared.tell_later(client, token, ending, slot);
+            match sent {
+                Ok(true) => {}
+                Ok(false) => self
+                    .prepare(std::slice::from_ref(part), plan)
+                    .begin(move |mut endings| tell(endings.pop().unwrap_or_else(Ending::unsent))),
+                Err(e) => tell(Ending::failed(e)),
+            }
         }
+    }
+
+    /// Tells a client what has become of a part, by a thread that may wait for an answer.
+    fn tell_later(self: &Arc<Self>, client: String, token: PartToken, ending: Ending, slot: Arc<Slot>) {
+        let shared = self.clone();
+        self.jobs.0.threads.run(move || {
+            shared.tell(&client, &token, &report(ending));
+            drop(slot);
+        });
     }
 
     fn tell(&self, client: &str, token: &PartToken, report: &PartReport) {
@@ -397,6 +423,57 @@ impl Shared {
             ("cancelled_total", counts.cancelled),
         ];
         facts.into_iter().map(|(name, value)| JobFact { name: name.to_owned(), value }).collect()
+    }
+}
+
+/// Whether the target of a part is a reference, and not a name.
+fn is_reference(target: &str) -> bool {
+    target.starts_with("IOR:") || target.starts_with("corbaloc:")
+}
+
+/// Parts that are about to be carried out.
+struct Prepared {
+    /// None if nothing is to be sent.
+    run: Option<Arc<Run>>,
+    /// Of each part, why it cannot be sent if it cannot.
+    unsent: Vec<Option<SystemException>>,
+}
+
+impl Prepared {
+    /// Carries them out, and calls `then` with the end of each.
+    fn begin(self, then: impl FnOnce(Vec<Ending>) + Send + 'static) {
+        let Prepared { run, unsent } = self;
+        let all = move |ended: Vec<Ending>| {
+            let mut ended = ended.into_iter();
+            let end = |failure: Option<SystemException>| match failure {
+                Some(e) => Ending::failed(e),
+                None => ended.next().unwrap_or_else(Ending::unsent),
+            };
+            then(unsent.into_iter().map(end).collect());
+        };
+        match run {
+            Some(run) => run.begin(move |over| all(over.parts)),
+            None => all(Vec::new()),
+        }
+    }
+}
+
+/// A task's right to be under way. When it is dropped, the next task begins.
+struct Slot(Arc<Shared>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        let Some(next) = queue.tasks.pop_front() else {
+            queue.busy -= 1;
+            if queue.busy == 0 {
+                self.0.drained.notify_all();
+            }
+            return;
+        };
+        drop(queue);
+        // Not here: a chain of tasks that end at once has any length.
+        self.0.carry_out_later(next, Slot(self.0.clone()));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -22,7 +21,7 @@ use crate::generated::iron_orb::{
     JobClient, JobClientRef, JobDaemonAsync as _, JobDaemonRef, PartReport, PartToken,
 };
 use crate::part::Done;
-use crate::run::{Ending, News};
+use crate::run::{Ending, News, Run};
 use crate::threads::Threads;
 
 /// Who waits for the results of which parts, by tokens that nobody can guess.
@@ -35,7 +34,7 @@ pub(crate) struct Forwards {
     _reference: JobClientRef,
 }
 
-type Expected = Arc<Mutex<BTreeMap<(u64, u64), (Attempt, Sender<News>)>>>;
+type Expected = Arc<Mutex<BTreeMap<(u64, u64), (Attempt, Arc<Run>)>>>;
 
 impl Forwards {
     /// Makes the object that servers call, of the client's ORB.
@@ -68,14 +67,14 @@ impl Forwards {
     }
 
     /// Has these attempts wait. Gives a token for each.
-    pub(crate) fn expect(&self, attempts: &[Attempt], news: &Sender<News>) -> Vec<PartToken> {
+    pub(crate) fn expect(&self, attempts: &[Attempt], run: &Arc<Run>) -> Vec<PartToken> {
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let random = random_number;
         attempts
             .iter()
             .map(|attempt| {
                 let token = PartToken { high: random(), low: random() };
-                expected.insert((token.high, token.low), (*attempt, news.clone()));
+                expected.insert((token.high, token.low), (*attempt, run.clone()));
                 token
             })
             .collect()
@@ -111,8 +110,8 @@ fn attend(expected: &Expected, attends: &Arc<Mutex<bool>>, daemon: &JobDaemonRef
         if asks_again {
             attend(&expected, &attends, &again);
         }
-        for (attempt, news) in lost.into_values() {
-            let _the_job_may_be_over = news.send(News::Told(attempt, Err(daemon_died())));
+        for (attempt, run) in lost.into_values() {
+            run.bring(News::Told(attempt, Err(daemon_died())));
         }
     });
 }
@@ -135,8 +134,8 @@ impl JobClient for Waiting {
         let mut expected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = expected.remove(&(token.high, token.low));
         drop(expected);
-        if let Some((attempt, news)) = known {
-            let _the_job_may_be_over = news.send(News::Told(attempt, Ok(report.clone())));
+        if let Some((attempt, run)) = known {
+            run.bring(News::Told(attempt, Ok(report.clone())));
         }
         Ok(())
     }

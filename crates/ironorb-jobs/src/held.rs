@@ -50,15 +50,11 @@ impl HeldHandles {
                 Arc::new(Held { pool, turn: AtomicUsize::new(0) })
             }
         };
-        let mut servers: Vec<ObjectRef> =
-            held.pool.references().into_iter().map(|server| server.object().clone()).collect();
-        if servers.is_empty() {
+        let Some(servers) = held.servers() else {
             // Names that clients guess must not fill the table.
             self.held().remove(name);
             return Err(no_server(name));
-        }
-        let first = held.turn.fetch_add(1, Ordering::Relaxed) % servers.len();
-        servers.rotate_left(first);
+        };
         let mut all = self.held();
         if all.len() >= HELD_MAX && !all.contains_key(name) {
             all.clear();
@@ -68,9 +64,25 @@ impl HeldHandles {
     }
 }
 
+impl Held {
+    /// The servers, if there are any.
+    fn servers(&self) -> Option<Vec<ObjectRef>> {
+        let servers = self.pool.references().into_iter();
+        let mut servers: Vec<ObjectRef> = servers.map(|server| server.object().clone()).collect();
+        let first = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(servers.len())?;
+        servers.rotate_left(first);
+        Some(servers)
+    }
+}
+
 impl Handles for HeldHandles {
     fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>> {
         names.iter().map(|name| self.servers(name)).collect()
+    }
+
+    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
+        let held = self.held().get(name).cloned();
+        held?.servers()
     }
 }
 

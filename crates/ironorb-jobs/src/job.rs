@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use ironorb_fan_out::{Part, Plan, Quorum, Verdict};
 
 use crate::jobs::Jobs;
 use crate::part::{And, Done, PartDone, PartOptions, Replies, Reply};
-use crate::run::{Ending, News, PartRun, Run};
+use crate::run::{Ending, News, Over, PartRun, Run};
 use crate::target::{Servers, Target, no_server};
 use crate::way::{Architecture, Way};
 
@@ -236,19 +235,19 @@ impl<P: Replies> Job<P> {
     /// Runs the job. Blocks until it is over.
     pub fn run(self) -> JobEnd<P::Ends> {
         let Job { jobs, parts, replies, options } = self;
-        let ended = run(&jobs, parts, options, |_| ());
-        ended.with(replies)
+        let (run, calls) = prepare(&jobs, parts, &options);
+        let over = run.run();
+        calls.end(over).with(replies)
     }
 
-    /// Runs the job by a thread of the client's own. Dropping what this returns gives the job up: what is under way is cancelled.
+    /// Runs the job while the caller goes on. Dropping what this returns gives the job up: what is under way is cancelled.
     pub fn begin(self) -> Running<P> {
         let Job { jobs, parts, replies, options } = self;
-        let end = Arc::new(Mutex::new(Shown { ended: None, waker: None, give_up: None }));
+        let (run, calls) = prepare(&jobs, parts, &options);
+        let end = Arc::new(Mutex::new(Shown { ended: None, waker: None }));
         let shown = end.clone();
-        let threads = jobs.0.threads.clone();
-        threads.run(move || {
-            let note = |sender: Sender<News>| lock(&shown).give_up = Some(sender);
-            let ended = run(&jobs, parts, options, note);
+        run.begin(move |over| {
+            let ended = calls.end(over);
             let mut shown = lock(&shown);
             shown.ended = Some(ended);
             if let Some(waker) = shown.waker.take() {
@@ -256,7 +255,7 @@ impl<P: Replies> Job<P> {
                 waker.wake();
             }
         });
-        Running { end, replies: Some(replies) }
+        Running { run, end, replies: Some(replies) }
     }
 }
 
@@ -277,7 +276,6 @@ impl Ended {
 struct Shown {
     ended: Option<Ended>,
     waker: Option<Waker>,
-    give_up: Option<Sender<News>>,
 }
 
 fn lock(shown: &Mutex<Shown>) -> std::sync::MutexGuard<'_, Shown> {
@@ -287,6 +285,7 @@ fn lock(shown: &Mutex<Shown>) -> std::sync::MutexGuard<'_, Shown> {
 /// A job that runs: a future of its end.
 #[must_use = "dropping it gives the job up"]
 pub struct Running<P: Replies> {
+    run: Arc<Run>,
     end: Arc<Mutex<Shown>>,
     replies: Option<P>,
 }
@@ -294,9 +293,7 @@ pub struct Running<P: Replies> {
 impl<P: Replies> Running<P> {
     /// Ends the job now: what is under way is cancelled, and the end says so. Does not block.
     pub fn give_up(&self) {
-        if let Some(sender) = &lock(&self.end).give_up {
-            let _it_may_be_over = sender.send(News::GivenUp);
-        }
+        self.run.bring(News::GivenUp);
     }
 }
 
@@ -344,23 +341,22 @@ impl<P> fmt::Debug for Job<P> {
     }
 }
 
-/// Runs a job, and ends its calls.
-fn run(jobs: &Jobs, entries: Vec<Entry>, options: Options, note: impl FnOnce(Sender<News>)) -> Ended {
-    let shared = &*jobs.0;
+/// The calls of a job that runs.
+struct Calls {
+    entries: Vec<Entry>,
+    /// Which part of the run each is. Calls that had ended when they began take no part.
+    places: Vec<Option<usize>>,
+}
+
+/// Makes the run of a job.
+fn prepare(jobs: &Jobs, entries: Vec<Entry>, options: &Options) -> (Arc<Run>, Calls) {
+    let shared = &jobs.0;
     shared.counts.jobs.add();
     shared.counts.parts.add_many(entries.len());
-    let way = way_of(jobs, &options);
-    // Calls that have ended when they began take no part.
-    let places: Vec<Option<usize>> = entries
-        .iter()
-        .scan(0, |next, entry| {
-            let place = entry.written.as_ref().map(|_| *next);
-            *next += usize::from(place.is_some());
-            Some(place)
-        })
-        .collect();
-    let (mut parts, mut runs) = (Vec::new(), Vec::new());
+    let way = way_of(jobs, options);
+    let (mut places, mut parts, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for Entry { written, target, options } in &entries {
+        places.push(written.as_ref().map(|_| runs.len()));
         let Some(written) = written else { continue };
         let hedge_after = match (options.is_hedged, options.hedge_after) {
             (true, None) => shared.hedge_after(written.request().operation()),
@@ -380,25 +376,30 @@ fn run(jobs: &Jobs, entries: Vec<Entry>, options: Options, note: impl FnOnce(Sen
     }
     let plan =
         Plan { parts, quorum: options.quorum, order: options.architecture.order(), time: options.within };
-    let run = Run::new(shared, &plan, runs, &way);
-    note(run.sender());
-    let (verdict, endings) = run.run();
-    let mut endings: Vec<Option<Ending>> = endings.into_iter().map(Some).collect();
-    let (mut done, mut times) = (Vec::new(), Vec::new());
-    for (entry, place) in entries.into_iter().zip(places) {
-        let ending = place.and_then(|place| endings.get_mut(place)?.take());
-        let Some(Ending { done: how, answer, took, attempts }) = ending else {
-            done.push(PartDone(Done::Answered));
-            times.push(PartTime { took: Duration::ZERO, attempts: 0 });
-            continue;
-        };
-        if let Some(written) = entry.written {
-            written.end(answer.unwrap_or_else(|| Err(no_answer(&how))));
+    (Run::new(shared, plan, runs, way), Calls { entries, places })
+}
+
+impl Calls {
+    /// Ends the calls of a run.
+    fn end(self, over: Over) -> Ended {
+        let Over { verdict, parts } = over;
+        let mut endings: Vec<Option<Ending>> = parts.into_iter().map(Some).collect();
+        let (mut done, mut times) = (Vec::new(), Vec::new());
+        for (entry, place) in self.entries.into_iter().zip(self.places) {
+            let ending = place.and_then(|place| endings.get_mut(place)?.take());
+            let Some(Ending { done: how, answer, took, attempts }) = ending else {
+                done.push(PartDone(Done::Answered));
+                times.push(PartTime { took: Duration::ZERO, attempts: 0 });
+                continue;
+            };
+            if let Some(written) = entry.written {
+                written.end(answer.unwrap_or_else(|| Err(no_answer(&how))));
+            }
+            done.push(PartDone(how));
+            times.push(PartTime { took, attempts });
         }
-        done.push(PartDone(how));
-        times.push(PartTime { took, attempts });
+        Ended { verdict, done, times }
     }
-    Ended { verdict, done, times }
 }
 
 fn way_of(jobs: &Jobs, options: &Options) -> Way {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
 use ironorb_fan_out::{Budget, BudgetCounts, BudgetLimits, FLOOR, Latencies};
 
+use crate::clock::Clock;
 use crate::forward::Forwards;
 use crate::generated::iron_orb::JobDaemonRef;
 use crate::job::Job;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     latencies: Mutex<BTreeMap<String, Latencies>>,
     forwards: OnceLock<Result<Forwards, SystemException>>,
     pub(crate) threads: Threads,
+    pub(crate) clock: Clock,
     pub(crate) counts: Counts,
 }
 
@@ -147,7 +149,7 @@ impl JobsBuilder {
     /// Makes them.
     pub fn build(self) -> Jobs {
         let JobsBuilder { orb, handles, daemon, budget, hedge_floor } = self;
-        let (latencies, forwards, threads, counts) = Default::default();
+        let (latencies, forwards, threads, clock, counts) = Default::default();
         let budget = Arc::new(Budget::new(budget));
         Jobs(Arc::new(Shared {
             orb,
@@ -158,6 +160,7 @@ impl JobsBuilder {
             latencies,
             forwards,
             threads,
+            clock,
             counts,
         }))
     }
@@ -170,6 +173,11 @@ impl Shared {
             Some(handles) => handles.resolve(names),
             None => names.iter().map(|name| Err(no_server(name))).collect(),
         }
+    }
+
+    /// The servers of a name, if they are known here. Does not block.
+    pub(crate) fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
+        self.handles.as_ref()?.known(name)
     }
 
     pub(crate) fn orb(&self) -> Option<&Orb> {

@@ -49,12 +49,14 @@
 
 mod agent;
 mod attended;
+mod clock;
 mod daemon;
 mod forward;
 mod held;
 mod job;
 mod jobs;
 mod part;
+mod references;
 mod run;
 mod target;
 mod threads;

@@ -1,15 +1,19 @@
-//! One job under way: a thread takes what happens, has the machine decide, and carries out its steps.
+//! One job under way: threads bring what happens, have the machine decide, and carry out its steps.
 
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{PassingHandle, RawReply, ReceivedRequest};
 use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, PendingHandle, SystemException, SystemExceptionKind, with_timeout,
 };
-use ironorb_fan_out::{Attempt, Ended, Executed, Job, Moment, Order, Outcome, Plan, RaisedBy, Step, Verdict};
+use ironorb_fan_out::{
+    Attempt, Ended, Executed, Job, Moment, Order, Outcome, Part, Plan, RaisedBy, Step, Verdict,
+};
 
+use crate::clock::Alarm;
 use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport, PartToken};
 use crate::jobs::Shared;
 use crate::part::Done;
@@ -25,6 +29,8 @@ pub(crate) struct PartRun {
     pub(crate) within: Option<Duration>,
     /// Whether the latencies of its calls are to be kept.
     pub(crate) is_measured: bool,
+    /// Why the servers of its name are not known.
+    pub(crate) unknown: Option<SystemException>,
     attempts: Vec<AttemptRun>,
     tried: Vec<ObjectRef>,
     begun: Option<Instant>,
@@ -54,9 +60,12 @@ struct AttemptRun {
 
 /// What happens to a run.
 pub(crate) enum News {
+    Begin,
     Ended(Attempt, Answer),
     /// The daemon, or a server, has told how a part has ended.
     Told(Attempt, Result<PartReport, SystemException>),
+    /// It may be time for the machine.
+    Time,
     GivenUp,
 }
 
@@ -68,6 +77,7 @@ impl PartRun {
             is_idempotent: false,
             within: None,
             is_measured: false,
+            unknown: None,
             attempts: Vec::new(),
             tried: Vec::new(),
             begun: None,
@@ -84,9 +94,12 @@ impl PartRun {
         }
     }
 
-    /// Chooses where an attempt goes. Blocks where a name must be resolved.
-    fn choose(&self, shared: &Shared) -> Result<Chosen, SystemException> {
-        self.target.choose(shared, &self.tried, self.request.operation())
+    /// Chooses where an attempt goes.
+    fn choose(&mut self) -> Result<Chosen, SystemException> {
+        match self.unknown.take() {
+            Some(e) => Err(e),
+            None => self.target.choose(&self.tried, self.request.operation()),
+        }
     }
 }
 
@@ -103,110 +116,324 @@ impl Ending {
     }
 }
 
-/// A run of a job.
-pub(crate) struct Run<'r> {
-    shared: &'r Shared,
-    machine: Job,
-    plan: &'r Plan,
-    parts: Vec<PartRun>,
-    way: &'r Way,
+/// One job under way. No thread waits with it: whoever brings news has the machine decide, and carries out its steps. One thread does
+/// so at a time; news that come meanwhile wait for it.
+pub(crate) struct Run {
+    pub(crate) shared: Arc<Shared>,
+    plan: Plan,
+    way: Way,
     begun: Instant,
+    inbox: Mutex<Inbox>,
+    /// Of the thread that drives.
+    course: Mutex<Course>,
+    /// The job is over, or its caller must look at the time anew.
+    changed: Condvar,
+}
+
+/// What has come, and what the run has come to.
+struct Inbox {
+    news: VecDeque<News>,
+    /// A thread drives.
+    is_driven: bool,
+    /// When it is time for the machine.
+    wakes_at: Option<Moment>,
+    then: Then,
+}
+
+/// Who is told that the job is over.
+enum Then {
+    /// The thread that waits in [`Run::run`].
+    Waits,
+    Calls(Box<dyn FnOnce(Over) + Send>),
+    /// It is over.
+    Over(Option<Over>),
+}
+
+/// The end of a run.
+pub(crate) struct Over {
+    pub(crate) verdict: Verdict,
+    pub(crate) parts: Vec<Ending>,
+}
+
+/// Where a run stands.
+struct Course {
+    machine: Job,
+    parts: Vec<PartRun>,
+    /// Attempts to be started.
+    starts: Vec<Start>,
     /// What servers are to tell results with.
     tokens: Vec<PartToken>,
     /// The requests that the daemon answers.
     calls: Vec<PendingHandle>,
-    sender: Sender<News>,
-    news: Receiver<News>,
+    /// By which the run is woken.
+    alarm: Option<Alarm>,
 }
 
-impl<'r> Run<'r> {
-    pub(crate) fn new(shared: &'r Shared, plan: &'r Plan, parts: Vec<PartRun>, way: &'r Way) -> Run<'r> {
-        let (sender, news) = mpsc::channel();
-        let machine = Job::new(plan, shared.budget.clone());
-        let (tokens, calls, begun) = (Vec::new(), Vec::new(), Instant::now());
-        Run { shared, machine, plan, parts, way, begun, tokens, calls, sender, news }
-    }
+/// An attempt to be started.
+#[derive(Clone, Copy)]
+struct Start {
+    attempt: Attempt,
+    through_daemon: bool,
+}
 
-    /// By which the run may be given up.
-    pub(crate) fn sender(&self) -> Sender<News> {
-        self.sender.clone()
+/// A thread that drives a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    /// The job's caller, who waits for its end.
+    Caller,
+    /// One that may wait for an answer.
+    Worker,
+    /// One that others need: it must not wait.
+    Busy,
+}
+
+impl Run {
+    /// A run, which begins when [`run`](Self::run) or [`begin`](Self::begin) is called.
+    pub(crate) fn new(shared: &Arc<Shared>, plan: Plan, parts: Vec<PartRun>, way: Way) -> Arc<Run> {
+        let machine = Job::new(&plan, shared.budget.clone());
+        let (starts, tokens, calls, alarm) = Default::default();
+        let course = Mutex::new(Course { machine, parts, starts, tokens, calls, alarm });
+        let news = VecDeque::from([News::Begin]);
+        // Until it begins nobody else may drive it.
+        let inbox = Inbox { news, is_driven: true, wakes_at: None, then: Then::Waits };
+        let (shared, inbox, changed) = (shared.clone(), Mutex::new(inbox), Condvar::new());
+        Arc::new(Run { shared, plan, way, begun: Instant::now(), inbox, course, changed })
     }
 
     /// Runs the job. Blocks until it is over.
-    pub(crate) fn run(mut self) -> (Verdict, Vec<Ending>) {
-        way::prepare(self.shared, (self.way, self.plan.order), &mut self.parts);
-        self.machine.begin(self.now());
-        let verdict = loop {
-            if let Some(verdict) = self.carry_out() {
-                break verdict;
+    pub(crate) fn run(self: &Arc<Self>) -> Over {
+        self.drive(Driver::Caller);
+        let mut inbox = self.inbox();
+        loop {
+            if let Then::Over(over) = &mut inbox.then
+                && let Some(over) = over.take()
+            {
+                return over;
             }
-            match self.next() {
-                Some(News::Ended(attempt, answer)) => self.ended(attempt, answer),
-                Some(News::Told(attempt, report)) => self.told(attempt, report),
-                Some(News::GivenUp) => self.machine.give_up(),
-                None => self.machine.handle_time(self.now()),
-            }
-        };
-        // What they tell from now on is passed over.
-        way::forget(self.shared, &self.tokens);
-        // A daemon that has answered is not disturbed.
-        self.calls.iter().for_each(PendingHandle::cancel);
-        (verdict, self.parts.into_iter().map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect())
+            let left = inbox.wakes_at.map(|at| self.left_until(at));
+            inbox = match left {
+                Some(left) if left.is_zero() && !inbox.is_driven => {
+                    drop(inbox);
+                    self.bring_by(News::Time, Driver::Caller);
+                    self.inbox()
+                }
+                Some(left) if !left.is_zero() => {
+                    self.changed.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                // Who drives looks at the time before it leaves.
+                _ => self.changed.wait(inbox).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// Runs the job, and calls `then` when it is over: before this returns, or on another thread, which must not be kept. Does not wait.
+    pub(crate) fn begin(self: &Arc<Self>, then: impl FnOnce(Over) + Send + 'static) {
+        self.inbox().then = Then::Calls(Box::new(then));
+        self.drive(Driver::Busy);
+    }
+
+    /// Tells the run what has happened. Does not wait.
+    pub(crate) fn bring(self: &Arc<Self>, news: News) {
+        self.bring_by(news, Driver::Busy);
+    }
+
+    fn bring_by(self: &Arc<Self>, news: News, driver: Driver) {
+        let mut inbox = self.inbox();
+        if matches!(inbox.then, Then::Over(_)) {
+            return;
+        }
+        inbox.news.push_back(news);
+        if !std::mem::replace(&mut inbox.is_driven, true) {
+            drop(inbox);
+            self.drive(driver);
+        }
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Moment {
         Moment::from_nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Waits for what happens next. `None` if it is time for the machine.
-    fn next(&self) -> Option<News> {
-        let Some(at) = self.machine.wakes_at() else { return self.news.recv().ok() };
-        let left = Duration::from_nanos(at.as_nanos().saturating_sub(self.now().as_nanos()));
-        self.news.recv_timeout(left).ok()
+    fn left_until(&self, at: Moment) -> Duration {
+        Duration::from_nanos(at.as_nanos().saturating_sub(self.now().as_nanos()))
     }
 
-    /// Carries out all steps. Gives the verdict when the job is over.
-    fn carry_out(&mut self) -> Option<Verdict> {
-        let mut starts = Vec::new();
+    /// Takes the news until there are none. A thread that must not wait leaves the run to another where it would have to.
+    fn drive(self: &Arc<Self>, driver: Driver) {
+        let mut course = self.course.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match self.machine.poll_step() {
-                // A server that has been tried is never chosen again.
-                Some(Step::Start { attempt, .. }) => starts.push(attempt),
-                Some(Step::Cancel(attempt)) => self.cancel(attempt),
-                Some(Step::Tell { part, outcome }) => self.tell(part, outcome),
-                Some(Step::Over(verdict)) => return Some(verdict),
-                None if starts.is_empty() => return None,
-                // Those that start together may leave as one message.
-                None => self.start(std::mem::take(&mut starts)),
+            let stopped = self.carry_out(&mut course, driver);
+            match stopped {
+                Some(Stopped::Waits) => {
+                    drop(course);
+                    let run = self.clone();
+                    return self.shared.threads.run(move || run.drive(Driver::Worker));
+                }
+                Some(Stopped::Over(verdict)) => {
+                    let over = self.end(&mut course, verdict);
+                    drop(course);
+                    return self.is_over(over);
+                }
+                None => {}
+            }
+            let mut inbox = self.inbox();
+            if let Some(news) = inbox.news.pop_front() {
+                drop(inbox);
+                self.happens(&mut course, news);
+                continue;
+            }
+            let wakes_at = course.machine.wakes_at();
+            if wakes_at.is_some_and(|at| self.left_until(at).is_zero()) {
+                drop(inbox);
+                course.machine.handle_time(self.now());
+                continue;
+            }
+            let is_new = std::mem::replace(&mut inbox.wakes_at, wakes_at) != wakes_at;
+            inbox.is_driven = false;
+            match inbox.then {
+                // The caller itself looks at the time when it has left here.
+                Then::Waits if is_new && driver != Driver::Caller => self.changed.notify_all(),
+                Then::Calls(_) if is_new => {
+                    drop(inbox);
+                    self.set_alarm(&mut course, wakes_at);
+                }
+                Then::Waits | Then::Calls(_) | Then::Over(_) => {}
+            }
+            return;
+        }
+    }
+
+    /// Has the run woken when it is time for the machine.
+    fn set_alarm(self: &Arc<Self>, course: &mut Course, wakes_at: Option<Moment>) {
+        course.alarm = None;
+        course.alarm = wakes_at.map(|at| {
+            let run = Arc::downgrade(self);
+            let wake = move || {
+                if let Some(run) = run.upgrade() {
+                    run.bring(News::Time);
+                }
+            };
+            self.shared.clock.wake(self.begun + Duration::from_nanos(at.as_nanos()), wake)
+        });
+    }
+
+    fn happens(self: &Arc<Self>, course: &mut Course, news: News) {
+        match news {
+            News::Begin => course.machine.begin(self.now()),
+            News::Ended(attempt, answer) => self.ended(course, attempt, answer),
+            News::Told(attempt, report) => self.told(course, attempt, report),
+            News::Time => course.machine.handle_time(self.now()),
+            News::GivenUp => course.machine.give_up(),
+        }
+    }
+
+    /// What the run has come to. What is told from now on is passed over.
+    fn end(&self, course: &mut Course, verdict: Verdict) -> Over {
+        course.alarm = None;
+        way::forget(&self.shared, &std::mem::take(&mut course.tokens));
+        // A daemon that has answered is not disturbed.
+        course.calls.drain(..).for_each(|call| call.cancel());
+        let parts = std::mem::take(&mut course.parts).into_iter();
+        Over { verdict, parts: parts.map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect() }
+    }
+
+    fn is_over(&self, over: Over) {
+        let mut inbox = self.inbox();
+        inbox.news.clear();
+        match std::mem::replace(&mut inbox.then, Then::Over(None)) {
+            Then::Calls(then) => {
+                drop(inbox);
+                then(over);
+            }
+            Then::Waits | Then::Over(_) => {
+                inbox.then = Then::Over(Some(over));
+                drop(inbox);
+                self.changed.notify_all();
             }
         }
     }
 
-    fn start(&mut self, starts: Vec<Attempt>) {
-        let is_direct = matches!(self.way, Way::Direct { .. });
-        let (through_daemon, directly): (Vec<_>, Vec<_>) =
-            starts.into_iter().partition(|attempt| !is_direct && attempt.number == 0);
-        if !through_daemon.is_empty() {
-            let begun = Instant::now();
-            for attempt in &through_daemon {
-                let part = &mut self.parts[attempt.part];
-                part.begun.get_or_insert(begun);
-                part.put(*attempt, AttemptRun { begun, handle: None, _guard: None });
+    /// Carries out all steps.
+    fn carry_out(self: &Arc<Self>, course: &mut Course, driver: Driver) -> Option<Stopped> {
+        loop {
+            match course.machine.poll_step() {
+                // A server that has been tried is never chosen again.
+                Some(Step::Start { attempt, .. }) => {
+                    let through_daemon = !matches!(self.way, Way::Direct { .. }) && attempt.number == 0;
+                    course.starts.push(Start { attempt, through_daemon });
+                }
+                Some(Step::Cancel(attempt)) => self.cancel(course, attempt),
+                Some(Step::Tell { part, outcome }) => self.tell(course, part, outcome),
+                Some(Step::Over(verdict)) => return Some(Stopped::Over(verdict)),
+                None if course.starts.is_empty() => return None,
+                None if driver == Driver::Busy && self.waits(course) => return Some(Stopped::Waits),
+                // Those that start together may leave as one message.
+                None => self.start(course, driver),
             }
-            let plan = self.plan_left();
-            let sent = (&through_daemon[..], &plan);
-            let sent = way::send(self.shared, self.way, &self.parts, sent, &self.sender);
-            self.tokens.extend(sent.tokens);
-            self.calls.extend(sent.call);
         }
-        directly.into_iter().for_each(|attempt| self.start_directly(attempt));
+    }
+
+    /// Whether an answer must be waited for before all attempts have started that are to be.
+    fn waits(&self, course: &Course) -> bool {
+        let waits = |start: &Start| {
+            let is_named = matches!(course.parts[start.attempt.part].target, Target::Name(_));
+            is_named || (self.way.verifies() && self.plan.order == Order::InTurn)
+        };
+        course.starts.iter().any(|start| !start.through_daemon && waits(start))
+    }
+
+    fn start(self: &Arc<Self>, course: &mut Course, driver: Driver) {
+        let starts = std::mem::take(&mut course.starts);
+        let (through_daemon, directly): (Vec<_>, Vec<_>) =
+            starts.into_iter().partition(|start| start.through_daemon);
+        if !through_daemon.is_empty() {
+            let attempts: Vec<Attempt> = through_daemon.iter().map(|start| start.attempt).collect();
+            self.start_through_daemon(course, &attempts, driver);
+        }
+        if !directly.is_empty() {
+            // All handles that are needed now are asked for at once.
+            let attempts: Vec<Attempt> = directly.iter().map(|start| start.attempt).collect();
+            way::resolve(&self.shared, attempts.iter().map(|attempt| attempt.part), &mut course.parts);
+            attempts.into_iter().for_each(|attempt| self.start_directly(course, attempt));
+        }
+    }
+
+    fn start_through_daemon(self: &Arc<Self>, course: &mut Course, attempts: &[Attempt], driver: Driver) {
+        let begun = Instant::now();
+        for attempt in attempts {
+            let part = &mut course.parts[attempt.part];
+            part.begun.get_or_insert(begun);
+            part.put(*attempt, AttemptRun { begun, handle: None, _guard: None });
+        }
+        let plan = self.plan_left();
+        let sent = way::send((&self.way, &course.parts), (attempts, &plan, self.time_left()), self);
+        course.tokens.extend(sent.tokens);
+        let Some(asked) = sent.asked else { return };
+        let attempts = attempts.to_vec();
+        // The caller has nothing else to do, unless parts have times of their own.
+        let is_all = |part: &Part| part.time.is_none() && part.hedge_after.is_none();
+        if driver == Driver::Caller && self.plan.parts.iter().all(is_all) {
+            let answer = asked.wait();
+            course.machine.handle_time(self.now());
+            way::tell(self, attempts, answer);
+            return;
+        }
+        course.calls.push(asked.handle());
+        let run = self.clone();
+        asked.on_reply(move |answer| way::tell(&run, attempts, answer));
     }
 
     /// What is left of the plan, for a daemon.
     fn plan_left(&self) -> JobPlan {
         let (quorum, count) = way::quorum(self.plan.quorum);
         let at_once = matches!(self.way, Way::Daemon { at_once: true, .. });
-        JobPlan { quorum, count, within_us: wire::micros(self.time_left()), at_once }
+        // Its answer must be here when the time is over.
+        let within =
+            self.time_left().map(|left| left - (left / 20).clamp(ANSWER_MIN, ANSWER_MAX).min(left / 2));
+        JobPlan { quorum, count, within_us: wire::micros(within), at_once }
     }
 
     /// How much time the job has left, if it has a limit.
@@ -222,16 +449,16 @@ impl<'r> Run<'r> {
         [self.time_left(), of_part].into_iter().flatten().min()
     }
 
-    fn start_directly(&mut self, attempt: Attempt) {
+    fn start_directly(self: &Arc<Self>, course: &mut Course, attempt: Attempt) {
         let begun = Instant::now();
-        self.parts[attempt.part].begun.get_or_insert(begun);
-        let limit = self.limit(&self.parts[attempt.part]);
-        let part = &mut self.parts[attempt.part];
-        let Chosen { object, guard } = match part.choose(self.shared) {
+        course.parts[attempt.part].begun.get_or_insert(begun);
+        let limit = self.limit(&course.parts[attempt.part]);
+        let part = &mut course.parts[attempt.part];
+        let Chosen { object, guard } = match part.choose() {
             Ok(chosen) => chosen,
             Err(e) => {
                 part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
-                let _the_run_waits = self.sender.send(News::Ended(attempt, Err(e)));
+                self.bring(News::Ended(attempt, Err(e)));
                 return;
             }
         };
@@ -240,25 +467,25 @@ impl<'r> Run<'r> {
             Ok(object) => object,
             Err(e) => {
                 part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
-                let _the_run_waits = self.sender.send(News::Ended(attempt, Err(e)));
+                self.bring(News::Ended(attempt, Err(e)));
                 return;
             }
         };
         let passing = within(limit, || part.request.passing_to(&object));
         part.put(attempt, AttemptRun { begun, handle: Some(passing.handle()), _guard: guard });
-        let sender = self.sender.clone();
+        let run = self.clone();
         let begin = move || {
-            let on_end = sender.clone();
-            let then = move |answer| drop(on_end.send(News::Ended(attempt, answer)));
+            let then = run.clone();
+            let then = move |answer| then.bring(News::Ended(attempt, answer));
             if let Err(e) = passing.begin(then) {
-                let _the_run_waits = sender.send(News::Ended(attempt, Err(e)));
+                run.bring(News::Ended(attempt, Err(e)));
             }
         };
         match self.way.verifies() {
             false => begin(),
             true => {
-                let sender = self.sender.clone();
-                let failed = move |e| drop(sender.send(News::Ended(attempt, Err(e))));
+                let run = self.clone();
+                let failed = move |e| run.bring(News::Ended(attempt, Err(e)));
                 let verify = move || match within(limit, || object.locate()) {
                     Ok(true) => begin(),
                     Ok(false) => failed(not_there()),
@@ -272,9 +499,9 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn cancel(&mut self, attempt: Attempt) {
+    fn cancel(&self, course: &mut Course, attempt: Attempt) {
         self.shared.counts.cancelled.add();
-        let part = &mut self.parts[attempt.part];
+        let part = &mut course.parts[attempt.part];
         if let Some(run) = part.attempts.get_mut(attempt.number as usize) {
             if let Some(handle) = run.handle.take() {
                 handle.cancel();
@@ -282,52 +509,52 @@ impl<'r> Run<'r> {
             run._guard = None;
             // Else the delay after which a hedge starts would sink.
             let took = run.begun.elapsed();
-            self.measure(attempt, took);
+            self.measure(course, attempt, took);
         }
     }
 
     /// Takes note of how long a first attempt has taken. A hedge that comes to nothing has begun too late to tell.
-    fn measure(&self, attempt: Attempt, took: Duration) {
-        let part = &self.parts[attempt.part];
+    fn measure(&self, course: &Course, attempt: Attempt, took: Duration) {
+        let part = &course.parts[attempt.part];
         if part.is_measured && attempt.number == 0 {
             self.shared.measured(part.request.operation(), took);
         }
     }
 
-    fn ended(&mut self, attempt: Attempt, answer: Answer) {
-        let took = self.let_go(attempt);
+    fn ended(&self, course: &mut Course, attempt: Attempt, answer: Answer) {
+        let took = course.let_go(attempt);
         let ended = match &answer {
             Ok(reply) if reply.is_user_exception() => Ended::Exception,
             Ok(_) => Ended::Result,
             // The machine knows when the time is over, and says so then.
-            Err(e) if self.is_late(attempt, e) => return,
+            Err(e) if self.is_late(course, attempt, e) => return,
             Err(e) => ended_by(e),
         };
         if let Some(took) = took
             && matches!(ended, Ended::Result | Ended::Exception)
         {
-            self.measure(attempt, took);
+            self.measure(course, attempt, took);
         }
-        self.answered(attempt, ended, answer);
+        self.answered(course, attempt, ended, answer);
     }
 
     /// Whether an attempt has failed because its time was over.
-    fn is_late(&self, attempt: Attempt, e: &SystemException) -> bool {
-        let is_limited = self.plan.time.is_some() || self.parts[attempt.part].within.is_some();
+    fn is_late(&self, course: &Course, attempt: Attempt, e: &SystemException) -> bool {
+        let is_limited = self.plan.time.is_some() || course.parts[attempt.part].within.is_some();
         e.kind == SystemExceptionKind::Timeout && e.minor == MinorCode::CALL_TIMEOUT && is_limited
     }
 
-    fn told(&mut self, attempt: Attempt, report: Result<PartReport, SystemException>) {
-        self.let_go(attempt);
+    fn told(&self, course: &mut Course, attempt: Attempt, report: Result<PartReport, SystemException>) {
+        course.let_go(attempt);
         let object = self.shared.origin();
         let outcome = match report {
             Ok(report) => report.outcome,
             // The daemon has not taken it. That is no further attempt.
             Err(e) if e.completed == CompletionStatus::No && self.way.falls_back() => {
                 self.shared.counts.fallbacks.add();
-                return self.start_directly(attempt);
+                return course.starts.push(Start { attempt, through_daemon: false });
             }
-            Err(e) => return self.answered(attempt, ended_by(&e), Err(e)),
+            Err(e) => return self.answered(course, attempt, ended_by(&e), Err(e)),
         };
         let reply = |user_exception, body| match &object {
             Some(object) => wire::reply(object, user_exception, body),
@@ -341,6 +568,8 @@ impl<'r> Run<'r> {
                 (ended_by(&e), Err(e))
             }
             PartOutcome::Lost(failure) => (Ended::MaybeExecuted, Err(wire::exception(failure))),
+            // The daemon's time is over, and the job's soon: the machine says so then.
+            _ if self.limit(&course.parts[attempt.part]).is_some_and(|left| left <= ANSWER_MAX) => return,
             _ => (Ended::Cancelled, Err(no_server("the part"))),
         };
         // What cannot be read has been carried out nevertheless.
@@ -348,21 +577,13 @@ impl<'r> Run<'r> {
             (Err(_), Ended::Result | Ended::Exception) => Ended::MaybeExecuted,
             (_, ended) => ended,
         };
-        self.answered(attempt, ended, answer);
+        self.answered(course, attempt, ended, answer);
     }
 
-    /// An attempt is outstanding no longer. Gives how long it was.
-    fn let_go(&mut self, attempt: Attempt) -> Option<Duration> {
-        let run = self.parts[attempt.part].attempts.get_mut(attempt.number as usize)?;
-        run._guard = None;
-        run.handle = None;
-        Some(run.begun.elapsed())
-    }
-
-    fn answered(&mut self, attempt: Attempt, ended: Ended, answer: Answer) {
+    fn answered(&self, course: &mut Course, attempt: Attempt, ended: Ended, answer: Answer) {
         let failure = answer.as_ref().err().cloned();
-        let has_decided = self.machine.handle_end(attempt, ended, self.now());
-        let part = &mut self.parts[attempt.part];
+        let has_decided = course.machine.handle_end(attempt, ended, self.now());
+        let part = &mut course.parts[attempt.part];
         if let Some(e) = failure {
             part.failure = Some(e);
         }
@@ -373,8 +594,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn tell(&mut self, part: usize, outcome: Outcome) {
-        let part = &mut self.parts[part];
+    fn tell(&self, course: &mut Course, part: usize, outcome: Outcome) {
+        let part = &mut course.parts[part];
         let (took, attempts) = (self.begun.elapsed(), part.attempts.len());
         let done = match outcome {
             Outcome::Result(_) | Outcome::Exception(_, RaisedBy::Application | RaisedBy::System) => {
@@ -390,6 +611,33 @@ impl<'r> Run<'r> {
         }
     }
 }
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("plan", &self.plan).field("way", &self.way).finish_non_exhaustive()
+    }
+}
+
+/// Why a thread no longer carries out steps.
+enum Stopped {
+    Over(Verdict),
+    /// It would have to wait.
+    Waits,
+}
+
+impl Course {
+    /// An attempt is outstanding no longer. Gives how long it was.
+    fn let_go(&mut self, attempt: Attempt) -> Option<Duration> {
+        let run = self.parts[attempt.part].attempts.get_mut(attempt.number as usize)?;
+        run._guard = None;
+        run.handle = None;
+        Some(run.begun.elapsed())
+    }
+}
+
+/// How much earlier than the job's time that of the daemon is over: a twentieth, within these limits.
+const ANSWER_MIN: Duration = Duration::from_millis(1);
+const ANSWER_MAX: Duration = Duration::from_millis(20);
 
 /// What an exception says of an attempt. One that a servant may have raised is an answer, unless it says that another server may do
 /// better.

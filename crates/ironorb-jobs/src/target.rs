@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::jobs::Shared;
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
 
 /// Servers of which any may carry out a call.
@@ -70,12 +69,22 @@ impl Servers for InTurn {
 pub trait Handles: Send + Sync + 'static {
     /// The servers of each of these names, the best first. May block as a call does.
     fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>>;
+
+    /// The servers of a name, if they are known here. Does not block. A daemon that knows them hands a job to no other thread.
+    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
+        let _it_asks = name;
+        None
+    }
 }
 
 /// A table of names.
 impl Handles for BTreeMap<String, Vec<ObjectRef>> {
     fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>> {
-        names.iter().map(|name| self.get(*name).cloned().ok_or_else(|| no_server(name))).collect()
+        names.iter().map(|name| self.known(name).ok_or_else(|| no_server(name))).collect()
+    }
+
+    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
+        self.get(name).cloned()
     }
 }
 
@@ -97,21 +106,13 @@ impl Target {
         }
     }
 
-    /// Chooses where a request goes, but for servers that have been tried. Blocks where a name must be resolved. `what` is for the
-    /// message where there is none.
-    pub(crate) fn choose(
-        &self,
-        shared: &Shared,
-        tried: &[ObjectRef],
-        what: &str,
-    ) -> Result<Chosen, SystemException> {
+    /// Chooses where a request goes, but for servers that have been tried. A name must have been resolved. `what` is for the message
+    /// where there is none.
+    pub(crate) fn choose(&self, tried: &[ObjectRef], what: &str) -> Result<Chosen, SystemException> {
         let chosen = match self {
             Target::Object(object) => Some(Chosen { object: object.clone(), guard: None }),
             Target::Servers(servers) => servers.choose(tried),
-            Target::Name(name) => {
-                let found = shared.resolve(&[name.as_str()]).pop();
-                InTurn::anywhere(found.unwrap_or_else(|| Err(no_server(name)))?).choose(tried)
-            }
+            Target::Name(_) => None,
         };
         chosen.ok_or_else(|| no_server(what))
     }

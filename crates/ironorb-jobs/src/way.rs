@@ -1,16 +1,16 @@
 //! The four ways to run a job: which messages it takes.
 
-use std::sync::mpsc::Sender;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb::{PendingHandle, SystemException, with_timeout};
+use ironorb::{Pending, SystemException, with_timeout};
 use ironorb_fan_out::{Attempt, Order, Quorum};
 
 use crate::generated::iron_orb::JobDaemon as _;
 use crate::generated::iron_orb::{JobDaemonAsync, JobPart, JobPlan, JobQuorum, PartReport, PartToken};
 use crate::jobs::Shared;
-use crate::run::{News, PartRun};
-use crate::target::{Target, no_server};
+use crate::run::{News, PartRun, Run};
+use crate::target::{InTurn, Target, no_server};
 use crate::wire;
 
 /// How a job's requests travel. The paper on parallel architectures (2004) calls these S, HP, FP and SP.
@@ -81,28 +81,22 @@ impl Way {
     }
 }
 
-/// Asks for all handles that are needed from the beginning, at once.
-pub(crate) fn prepare(shared: &Shared, (way, order): (&Way, Order), parts: &mut [PartRun]) {
-    if !matches!(way, Way::Direct { .. }) || order == Order::InTurn {
+/// Asks for the servers of the names of some parts, at once. Blocks if there are any.
+pub(crate) fn resolve(shared: &Shared, which: impl Iterator<Item = usize>, parts: &mut [PartRun]) {
+    let name = |part: &PartRun| match &part.target {
+        Target::Name(name) => Some(name.clone()),
+        Target::Object(_) | Target::Servers(_) => None,
+    };
+    let named: Vec<(usize, String)> = which.filter_map(|place| Some((place, name(&parts[place])?))).collect();
+    if named.is_empty() {
         return;
     }
-    let mut named: Vec<&mut PartRun> =
-        parts.iter_mut().filter(|part| matches!(part.target, Target::Name(_))).collect();
-    let names: Vec<String> = named
-        .iter()
-        .filter_map(|part| match &part.target {
-            Target::Name(name) => Some(name.clone()),
-            _ => None,
-        })
-        .collect();
-    if names.is_empty() {
-        return;
-    }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    for (part, found) in named.iter_mut().zip(shared.resolve(&names)) {
-        // A name that is not known now is asked for again when its part starts.
-        if let Ok(servers) = found {
-            part.target = Target::Servers(crate::target::InTurn::anywhere(servers));
+    let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
+    for ((place, _), found) in named.iter().zip(shared.resolve(&names)) {
+        // A name that is not known now is asked for again by the next attempt.
+        match found {
+            Ok(servers) => parts[*place].target = Target::Servers(InTurn::anywhere(servers)),
+            Err(e) => parts[*place].unknown = Some(e),
         }
     }
 }
@@ -122,21 +116,21 @@ pub(crate) struct Sent {
     /// With which servers will tell their results.
     pub(crate) tokens: Vec<PartToken>,
     /// The request that the daemon answers.
-    pub(crate) call: Option<PendingHandle>,
+    pub(crate) asked: Option<Asked>,
 }
+
+/// A request of a job to the daemon.
+pub(crate) type Asked = Pending<Vec<PartReport>, SystemException>;
 
 /// Sends parts to the daemon.
 pub(crate) fn send(
-    shared: &Shared,
-    way: &Way,
-    parts: &[PartRun],
-    (attempts, plan): (&[Attempt], &JobPlan),
-    news: &Sender<News>,
+    (way, parts): (&Way, &[PartRun]),
+    (attempts, plan, time): (&[Attempt], &JobPlan, Option<Duration>),
+    run: &Arc<Run>,
 ) -> Sent {
+    let shared = &run.shared;
     let all = |e: &SystemException| {
-        for attempt in attempts {
-            let _the_run_waits = news.send(News::Told(*attempt, Err(e.clone())));
-        }
+        tell(run, attempts.to_vec(), Err(e.clone()));
         Sent::default()
     };
     let Some(daemon) = shared.daemon() else { return all(&no_server("the daemon")) };
@@ -146,10 +140,9 @@ pub(crate) fn send(
         Ok(listed) => listed,
         Err(e) => return all(&e),
     };
-    let limit = wire::limit(plan.within_us);
-    let within = |begin: &mut dyn FnMut()| match limit {
-        // The daemon answers when the time is over; a daemon that does not is given up a little later.
-        Some(limit) => with_timeout(Some(limit + PATIENCE), begin),
+    let within = |begin: &mut dyn FnMut()| match time {
+        // The machine's time comes first.
+        Some(time) => with_timeout(Some(time + PATIENCE), begin),
         None => begin(),
     };
     if matches!(way, Way::Forwarded { .. }) {
@@ -157,7 +150,7 @@ pub(crate) fn send(
             Ok(forwards) => forwards,
             Err(e) => return all(&e),
         };
-        let tokens = forwards.expect(attempts, news);
+        let tokens = forwards.expect(attempts, run);
         // First, so that a daemon that dies with the parts is noticed.
         forwards.attend(daemon);
         let mut sent = Ok(());
@@ -166,29 +159,28 @@ pub(crate) fn send(
             forwards.forget(&tokens);
             return all(&e);
         }
-        return Sent { tokens, call: None };
+        return Sent { tokens, asked: None };
     }
-    let (news, attempts) = (news.clone(), attempts.to_vec());
-    let mut pending = None;
-    within(&mut || pending = Some(daemon.run_async(&listed, plan)));
-    let Some(pending) = pending else { return Sent::default() };
-    let call = Some(pending.handle());
-    pending.on_reply(move |answer| {
-        let reports: Vec<Result<PartReport, SystemException>> = match answer {
-            Ok(reports) => reports.into_iter().map(Ok).collect(),
-            Err(e) => vec![Err(e); attempts.len()],
-        };
-        // A daemon that tells too little has not told the rest.
-        let rest = std::iter::repeat_with(|| Err(no_report()));
-        for (attempt, report) in attempts.into_iter().zip(reports.into_iter().chain(rest)) {
-            let _the_run_waits = news.send(News::Told(attempt, report));
-        }
-    });
-    Sent { tokens: Vec::new(), call }
+    let mut asked = None;
+    within(&mut || asked = Some(daemon.run_async(&listed, plan)));
+    Sent { tokens: Vec::new(), asked }
 }
 
-/// How much longer than a job its daemon may take to say that the time is over.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Tells a run what the daemon has answered.
+pub(crate) fn tell(run: &Arc<Run>, attempts: Vec<Attempt>, answer: Result<Vec<PartReport>, SystemException>) {
+    let (reports, e) = match answer {
+        Ok(reports) => (reports, no_report()),
+        Err(e) => (Vec::new(), e),
+    };
+    // A daemon that tells too little has not told the rest.
+    let rest = std::iter::repeat_with(|| Err(e.clone()));
+    for (attempt, report) in attempts.into_iter().zip(reports.into_iter().map(Ok).chain(rest)) {
+        run.bring(News::Told(attempt, report));
+    }
+}
+
+/// How much longer than a job a request to the daemon may take.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 fn listed(part: &PartRun) -> Result<JobPart, SystemException> {
     Ok(JobPart {
