@@ -43,6 +43,7 @@ mod latency;
 mod layers;
 mod leases;
 mod limits;
+mod loads;
 mod naming_service;
 mod number_portability;
 mod one_error;

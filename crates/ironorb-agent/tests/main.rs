@@ -1,5 +1,6 @@
 //! One program of all tests that can share a process: agents and their clients over sockets.
 
+mod loads;
 mod naming_face;
 mod serving;
 

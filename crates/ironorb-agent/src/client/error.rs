@@ -3,7 +3,7 @@
 use ironorb::{SystemException, SystemExceptionKind};
 
 use crate::idl::agent::{
-    CloseError, OpenError, RegisterError, RegisterExclusiveError, RemoveError, RenewError,
+    CloseError, OpenError, RegisterError, RegisterExclusiveError, RemoveError, RenewError, RenewLoadedError,
 };
 use crate::idl::agent_watch::{WatchError, WatchPrefixError};
 
@@ -97,6 +97,7 @@ macro_rules! converts {
 converts! {
     OpenError { LimitReached }
     RenewError { UnknownOwner }
+    RenewLoadedError { UnknownOwner }
     CloseError { UnknownOwner }
     RegisterError { UnknownOwner Taken UnfitName LimitReached }
     RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached }

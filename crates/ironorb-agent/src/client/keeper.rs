@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ironorb::with_timeout;
+use ironorb::{SystemExceptionKind, with_timeout};
 
 use super::Core;
 use super::error::AgentError;
@@ -279,7 +279,7 @@ fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
         }
     }
     let began = Instant::now();
-    match agent.renew(&key).map_err(AgentError::from) {
+    match renew_loaded(core, agent, &key) {
         Ok(lease) => {
             // From before the request left, so that this end never thinks the lease longer than the agent does.
             let owner = Owner { key, lease: Duration::from_millis(lease.into()), renewed: began };
@@ -288,6 +288,18 @@ fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
         }
         Err(AgentError::UnknownOwner) => open(core, at, agent, &[]).map(drop),
         Err(e) => Err(e),
+    }
+}
+
+/// Renews, and tells the agent how much this process has to do. An agent of an earlier version takes no such number.
+fn renew_loaded(core: &Core, agent: &AgentRef, key: &OwnerKey) -> Result<u32, AgentError> {
+    if !core.options.tells_load {
+        return Ok(agent.renew(key)?);
+    }
+    let requests = u32::try_from(core.orb.requests_in_flight()).unwrap_or(u32::MAX);
+    match agent.renew_loaded(key, requests).map_err(AgentError::from) {
+        Err(AgentError::System(e)) if e.kind == SystemExceptionKind::BadOperation => Ok(agent.renew(key)?),
+        answered => answered,
     }
 }
 

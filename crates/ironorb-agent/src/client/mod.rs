@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
 
-use crate::idl::{self, Agent as _, AgentStatus};
+use crate::idl::{self, Agent as _, AgentStatus, OwnerStatus};
 use crate::reference::to_object;
 use crate::registry::{Condition, Property};
 use agents::Agents;
@@ -58,11 +58,14 @@ pub struct ClientOptions {
     pub lease: Duration,
     /// How long a call of one agent may take. Default: 2 s.
     pub timeout: Duration,
+    /// Whether renewals tell agents how many requests the ORB has not answered ([`Orb::requests_in_flight`]). A program that
+    /// registers servers of other processes says no: their load is not its own. Default: yes.
+    pub tells_load: bool,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        ClientOptions { lease: Duration::ZERO, timeout: Duration::from_secs(2) }
+        ClientOptions { lease: Duration::ZERO, timeout: Duration::from_secs(2), tells_load: true }
     }
 }
 
@@ -174,6 +177,12 @@ impl AgentClient {
     /// What the agent holds and has done.
     pub fn status(&self) -> Result<AgentStatus, AgentError> {
         self.core.agents.call(|agent| agent.status())
+    }
+
+    /// The processes that have registered, and their leases and loads: those with numbers after this one, in their order; at
+    /// most so many, and 1,000.
+    pub fn owners(&self, after: u64, count_max: u32) -> Result<Vec<OwnerStatus>, AgentError> {
+        self.core.agents.call(|agent| agent.owners(after, count_max))
     }
 
     /// Has the agent write a copy of its names, and returns the file's path on the agent's machine. NO_PERMISSION if the

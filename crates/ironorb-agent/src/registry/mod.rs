@@ -20,6 +20,7 @@ pub use error::RegistryError;
 pub use filter::Condition;
 pub use limits::Limits;
 pub use names::{Record, Registry, Restored, Start};
+pub use owners::OwnerSeen;
 pub use waiters::{Waiters, Woken};
 
 #[cfg(test)]

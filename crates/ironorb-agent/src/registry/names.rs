@@ -10,7 +10,7 @@ use super::entry::{Entry, Offer, OwnerKey, Property};
 use super::error::RegistryError;
 use super::filter::Condition;
 use super::limits::Limits;
-use super::owners::Owners;
+use super::owners::{Owner, OwnerSeen, Owners};
 
 /// Names, the servers behind them, and the leases of their owners. `now` is always the time since some fixed moment.
 #[derive(Debug)]
@@ -174,9 +174,42 @@ impl Registry {
 
     /// Renews the owner's lease, and with it all that it has registered. Returns the lease.
     pub fn renew(&mut self, key: OwnerKey, now: Duration) -> Result<Duration, RegistryError> {
+        self.renew_loaded(key, None, now)
+    }
+
+    /// Renews the owner's lease, and notes how many requests its process has not answered.
+    pub fn renew_loaded(
+        &mut self,
+        key: OwnerKey,
+        requests: Option<u32>,
+        now: Duration,
+    ) -> Result<Duration, RegistryError> {
         let owner = self.owners.check(key, now)?;
         owner.ends = now + owner.lease;
+        owner.renewals += 1;
+        owner.requests = requests;
         Ok(owner.lease)
+    }
+
+    /// The owners with ids after this one, in their order; at most so many. Those whose leases have ended are left out.
+    pub fn owners_after(&self, after: u64, count_max: usize, now: Duration) -> Vec<OwnerSeen> {
+        let is_wanted = |(id, owner): &(u64, &Owner)| *id > after && now < owner.ends;
+        let mut found: Vec<(u64, &Owner)> = self.owners.iter().filter(is_wanted).collect();
+        if found.len() > count_max {
+            found.select_nth_unstable_by_key(count_max, |(id, _)| *id);
+            found.truncate(count_max);
+        }
+        found.sort_unstable_by_key(|(id, _)| *id);
+        let seen = |(id, owner): (u64, &Owner)| OwnerSeen {
+            id,
+            lease: owner.lease,
+            left: owner.ends.saturating_sub(now),
+            renewals: owner.renewals,
+            requests: owner.requests,
+            names_count: owner.names.len(),
+            names: owner.names.iter().take(OwnerSeen::NAMES_MAX).cloned().collect(),
+        };
+        found.into_iter().map(seen).collect()
     }
 
     /// Ends an owner and removes all its entries.
@@ -477,6 +510,30 @@ mod tests {
         assert_eq!(references(&registry, "p", &[zoned, not_east]), ["b"]);
         assert_eq!(references(&registry, "p", &[]), ["a", "b", "c"]);
         assert_eq!(references(&registry, "q", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn owners_are_seen_in_pages_with_their_leases_and_loads() {
+        let mut registry = registry();
+        let second = Duration::from_secs(1);
+        let keys: Vec<OwnerKey> = (0..5).map(|token| registry.open(token, second, NOW).unwrap().0).collect();
+        registry.register(keys[1], (0..9).map(|n| offer(&n.to_string(), "a")).collect(), NOW).unwrap();
+        let later = NOW + second * 3 / 4;
+        keys[..3].iter().for_each(|key| drop(registry.renew_loaded(*key, Some(7), later).unwrap()));
+        registry.renew(keys[0], later).unwrap();
+        registry.renew_loaded(OwnerKey { token: 99, ..keys[3] }, Some(1), later).unwrap_err();
+        let page = registry.owners_after(0, 2, later);
+        let facts = |seen: &OwnerSeen| (seen.id, seen.left, seen.renewals, seen.requests, seen.names_count);
+        assert_eq!(
+            page.iter().map(facts).collect::<Vec<_>>(),
+            [(keys[0].id, second, 2, None, 0), (keys[1].id, second, 1, Some(7), 9)]
+        );
+        assert_eq!(page[1].names.iter().map(|name| &**name).collect::<Vec<_>>(), ["0", "1", "2", "3"]);
+        let rest = registry.owners_after(page[1].id, 10, later);
+        assert_eq!(rest.iter().map(|seen| seen.requests).collect::<Vec<_>>(), [Some(7), None, None]);
+        assert_eq!((rest[1].left, rest[1].renewals), (second / 4, 0));
+        // A lease that has ended has ended, before anything has taken its owner away.
+        assert_eq!(registry.owners_after(0, 10, NOW + second).len(), 3);
     }
 
     #[test]

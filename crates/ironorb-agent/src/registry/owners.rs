@@ -14,8 +14,35 @@ pub(super) struct Owner {
     pub(super) token: u128,
     pub(super) lease: Duration,
     pub(super) ends: Duration,
+    pub(super) renewals: u64,
+    /// The requests that its process had not answered at the last renewal, if it has said so.
+    pub(super) requests: Option<u32>,
     /// The names that it has entries under.
     pub(super) names: BTreeSet<Arc<str>>,
+}
+
+/// An owner, as operators see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerSeen {
+    /// Its number.
+    pub id: u64,
+    /// How long its lease lasts from each renewal on.
+    pub lease: Duration,
+    /// How long it still lasts.
+    pub left: Duration,
+    /// How often it has been renewed.
+    pub renewals: u64,
+    /// The requests that its process had not answered at the last renewal, if it has said so.
+    pub requests: Option<u32>,
+    /// How many names it has entries under.
+    pub names_count: usize,
+    /// The first of them, in their order, and [`NAMES_MAX`](Self::NAMES_MAX) at most.
+    pub names: Vec<Arc<str>>,
+}
+
+impl OwnerSeen {
+    /// How many of an owner's names are shown.
+    pub const NAMES_MAX: usize = 4;
 }
 
 /// All owners. A renewal writes one number: the queue of ends has one item an owner, and a look at an item that is due
@@ -33,7 +60,8 @@ impl Owners {
 
     pub(super) fn insert(&mut self, id: u64, token: u128, lease: Duration, now: Duration) {
         let ends = now + lease;
-        self.by_id.insert(id, Owner { token, lease, ends, names: BTreeSet::new() });
+        let owner = Owner { token, lease, ends, renewals: 0, requests: None, names: BTreeSet::new() };
+        self.by_id.insert(id, owner);
         self.ends.push(Reverse((ends, id)));
     }
 

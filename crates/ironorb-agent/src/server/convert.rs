@@ -1,10 +1,12 @@
 //! Between the registry's types and those of the IDL.
 
+use std::time::Duration;
+
 use ironorb::{CompletionStatus, MinorCode, SystemException, SystemExceptionKind};
 
 use super::Fault;
 use crate::idl::{self, agent};
-use crate::registry::{self, Change, ChangeKind, Condition, Entry, RegistryError, TooOld};
+use crate::registry::{self, Change, ChangeKind, Condition, Entry, OwnerSeen, RegistryError, TooOld};
 use crate::store::{join, split};
 
 pub(super) fn owner_key(key: &idl::OwnerKey) -> registry::OwnerKey {
@@ -51,6 +53,21 @@ pub(super) fn server(entry: &Entry) -> idl::Server {
     }
 }
 
+pub(super) fn owner_status(seen: OwnerSeen) -> idl::OwnerStatus {
+    let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    idl::OwnerStatus {
+        id: seen.id,
+        lease_ms: millis(seen.lease),
+        left_ms: millis(seen.left),
+        renewals_total: seen.renewals,
+        has_load: seen.requests.is_some(),
+        requests: seen.requests.unwrap_or(0),
+        names_count: u32::try_from(seen.names_count).unwrap_or(u32::MAX),
+        names: seen.names.iter().map(|name| name.as_ref().into()).collect(),
+        more: Vec::new(),
+    }
+}
+
 /// The answer to a watcher; `None` if what it asks for is forgotten.
 pub(super) fn watched(found: Result<(Vec<Change>, u64), TooOld>) -> Option<idl::Watched> {
     let (changes, revision) = found.ok()?;
@@ -92,6 +109,7 @@ macro_rules! raises {
 raises! {
     OpenError { LimitReached }
     RenewError { UnknownOwner }
+    RenewLoadedError { UnknownOwner }
     CloseError { UnknownOwner }
     RegisterError { UnknownOwner Taken UnfitName LimitReached }
     RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ironorb::{SystemException, SystemExceptionKind};
 
-use super::convert::{filter, offer, owner_key, server, system, to_idl_key};
-use super::{Shared, State, random_u128};
+use super::convert::{filter, offer, owner_key, owner_status, server, system, to_idl_key};
+use super::{Fault, Shared, State, random_u128};
 use crate::idl::{
     self, Agent, AgentStatus, AgentWatchRef, Condition, Lease, Offer, OwnerKey, Resolution, Resolved,
     TextSeq, agent,
@@ -24,6 +24,14 @@ impl AgentServant {
         self.shared.counts.registrations.fetch_add(count as u64, Ordering::Relaxed);
     }
 
+    fn renewed(&self, key: &OwnerKey, requests: Option<u32>) -> Result<u32, Fault> {
+        self.shared.counts.renewals.fetch_add(1, Ordering::Relaxed);
+        // A renewal changes nothing that watchers or a store must learn.
+        let (mut state, now) = self.shared.write();
+        let lease = state.registry.renew_loaded(owner_key(key), requests, now).map_err(Fault::Refused)?;
+        Ok(lease.as_millis() as u32)
+    }
+
     fn count_resolutions(&self, count: usize) {
         self.shared.counts.resolutions.fetch_add(count as u64, Ordering::Relaxed);
     }
@@ -37,11 +45,11 @@ impl Agent for AgentServant {
     }
 
     fn renew(&self, key: &OwnerKey) -> Result<u32, agent::RenewError> {
-        self.shared.counts.renewals.fetch_add(1, Ordering::Relaxed);
-        // A renewal changes nothing that watchers or a store must learn.
-        let (mut state, now) = self.shared.write();
-        let lease = state.registry.renew(owner_key(key), now).map_err(super::Fault::Refused)?;
-        Ok(lease.as_millis() as u32)
+        Ok(self.renewed(key, None)?)
+    }
+
+    fn renew_loaded(&self, key: &OwnerKey, requests: u32) -> Result<u32, agent::RenewLoadedError> {
+        Ok(self.renewed(key, Some(requests))?)
     }
 
     fn close(&self, key: &OwnerKey) -> Result<(), agent::CloseError> {
@@ -101,6 +109,14 @@ impl Agent for AgentServant {
         Ok(self.shared.status())
     }
 
+    fn owners(&self, after: u64, count_max: u32) -> Result<idl::OwnerStatusSeq, SystemException> {
+        let count_max = (count_max as usize).min(OWNERS_MAX);
+        let state = self.shared.read();
+        let seen = state.registry.owners_after(after, count_max, self.shared.started.elapsed());
+        drop(state);
+        Ok(seen.into_iter().map(owner_status).collect())
+    }
+
     fn backup(&self) -> Result<String, SystemException> {
         match self.shared.backup() {
             Ok(Some(path)) => Ok(path.display().to_string()),
@@ -120,3 +136,4 @@ fn resolution(state: &State, name: &str, filter: &[registry::Condition]) -> Reso
 }
 
 const LISTED_MAX: usize = 10_000;
+const OWNERS_MAX: usize = 1_000;

@@ -1,5 +1,6 @@
 //! `ironorb agent`: names of servers that are alive.
 
+mod owners;
 mod place;
 mod register;
 mod serve;
@@ -33,7 +34,8 @@ enum Command {
     /// For servers of other ORBs, started beside each of them: the name is theirs as long as this command runs. It does not
     /// call the server. When the server is registered, the command prints one line `ready NAME`.
     Register(register::Arguments),
-    /// Show what an agent holds and has done. Exit code 1 if no agent answers.
+    /// Show what an agent holds and has done: its numbers; the processes that have registered, the busiest first, with their
+    /// leases and the requests that each has not answered; and the daemon beside it. Exit code 1 if no agent answers.
     Status {
         #[command(flatten)]
         place: Place,

@@ -27,6 +27,8 @@ impl Place {
         let orb = calling::orb(Orb::builder(), self.timeout)?;
         let mut options = ClientOptions::default();
         options.timeout = self.timeout;
+        // The servers are other processes.
+        options.tells_load = false;
         AgentClient::connect_with(&orb, &self.agent, options)
             .map_err(|e| Failure::usage(format!("--agent: {e}")))
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use ironorb_agent::{Condition, News, Server};
 use serde_json::json;
 
+use super::owners::Owners;
 use super::place::Place;
 use crate::failure::Failure;
 use crate::output;
@@ -13,6 +14,7 @@ pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
     let client = place.open()?;
     let status = client.status().map_err(|e| place.failed("ask for the status", &e))?;
     let daemon = place.daemon(client.orb());
+    let owners = Owners::of(&client).map_err(|e| place.failed("ask for the owners", &e))?;
     let numbers = [
         ("up_ms", status.up_ms),
         ("names", status.names),
@@ -32,6 +34,7 @@ pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
         object.insert("life".into(), json!(format!("{:016x}", status.life)));
         object.extend(numbers.into_iter().map(|(name, number)| (name.to_owned(), json!(number))));
         object.extend(status.more.into_iter().map(|fact| (fact.name, json!(fact.value))));
+        object.insert("leases".into(), owners.json());
         if let Some(daemon) = daemon {
             let verdict = daemon.verdict();
             let mut facts: serde_json::Map<_, _> =
@@ -49,6 +52,7 @@ pub(super) fn status(place: &Place, json: bool) -> Result<(), Failure> {
     for fact in status.more {
         output::line(format!("{:22}{}", fact.name, fact.value))?;
     }
+    output::text(owners.table())?;
     if let Some(daemon) = daemon {
         output::line("daemon")?;
         for (name, number) in &daemon.facts {

@@ -55,7 +55,8 @@ impl DaemonStatus {
             format!("jobs are queued: {queued}; all threads of the daemon ({threads}) wait for servers");
         Some(match self.idle {
             Some(idle) if idle >= IDLE => format!(
-                "{held_up} while processors are {:.0} % idle: the daemon is the bottleneck; give it more --daemon-threads",
+                "{held_up} while processors are {:.0} % idle: the daemon is the bottleneck; give it more \
+                 --daemon-threads, or run jobs as handle-driven, which need none",
                 idle * 100.0
             ),
             Some(_) => format!(

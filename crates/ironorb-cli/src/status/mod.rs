@@ -1,6 +1,6 @@
 //! `ironorb status`: what an ORB does, as a table, as JSON or for Prometheus.
 
-mod table;
+pub(crate) mod table;
 
 use std::thread;
 use std::time::Duration;

@@ -143,16 +143,16 @@ fn connections(connections: &[Connection]) -> String {
 }
 
 /// A line of cells.
-struct Row(Vec<String>);
+pub(crate) struct Row(pub(crate) Vec<String>);
 
 impl Row {
-    fn of<const N: usize>(cells: [&str; N]) -> Row {
+    pub(crate) fn of<const N: usize>(cells: [&str; N]) -> Row {
         Row(cells.map(str::to_owned).to_vec())
     }
 }
 
 /// Aligns the cells of all rows, those of the columns in `right` to the right. Nothing if there is only the head.
-fn section(rows: Vec<Row>, right: &[usize]) -> String {
+pub(crate) fn section(rows: Vec<Row>, right: &[usize]) -> String {
     if rows.len() < 2 {
         return String::new();
     }
@@ -220,7 +220,7 @@ fn age(us: u64) -> String {
 }
 
 /// Texts come from the server: what would move the cursor of a terminal is replaced.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '\u{FFFD}' } else { c }).collect()
 }
 

@@ -74,6 +74,13 @@ impl Orb {
     pub fn status(&self) -> Snapshot {
         seen::snapshot(self.core())
     }
+
+    /// How many requests of its clients the ORB has not answered: those that servants work on, and those that wait. The sum of
+    /// the metric `requests_in_flight` of a [`Snapshot`], without the cost of one: it looks at each connection, and asks the
+    /// system nothing. Requests within the process are not counted.
+    pub fn requests_in_flight(&self) -> u64 {
+        seen::requests_in_flight(self.core())
+    }
 }
 
 impl Snapshot {

@@ -40,6 +40,15 @@ pub(super) fn snapshot(orb: &OrbCore) -> Snapshot {
     snapshot
 }
 
+/// The requests that are not answered, in all lanes.
+pub(super) fn requests_in_flight(orb: &OrbCore) -> u64 {
+    let of_lane = |lane: &ServerLane| {
+        let seen = orb.counters.of(lane.id).connections.look(lane.id, 0);
+        seen.traffic.iter().map(|traffic| traffic.requests_in_flight).sum::<u64>()
+    };
+    orb.server_lanes().map(of_lane).sum()
+}
+
 /// What concerns the ORB and its process.
 fn of_orb(orb: &OrbCore) -> Snapshot {
     let taken_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
