@@ -1,10 +1,11 @@
 //! What the lanes of an ORB count, and who looks: connections, rare events, latencies. Knows no driver.
 //!
 //! Calls keep what they need anyway, and a look adds it up ([`connections`]). What happens rarely is counted where it
-//! happens ([`events`]). Latencies are measured only where an operator has asked ([`histogram`]).
+//! happens ([`events`]). Crates above the ORB add what they count ([`added`]). Latencies are measured only where an operator has asked ([`histogram`]).
 //!
 //! And in which order a lane serves what waits ([`waiting_requests`], [`urgency`]), and what it admits ([`admission`]).
 
+mod added;
 mod admission;
 mod connections;
 mod events;
@@ -16,6 +17,8 @@ mod watch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+pub(crate) use added::Added;
+pub use added::{Reading, ReadingKind};
 pub(crate) use connections::{Connections, ConnectionsSeen, Counted, Direction, Key, Look, Seen, Traffic};
 pub(crate) use events::Event;
 pub(crate) use histogram::{Distribution, Histogram, Latencies};
@@ -53,6 +56,8 @@ pub(crate) struct Counters {
     watching: Option<Watching>,
     /// As `watching` has it, for each request.
     is_watching: AtomicBool,
+    /// What crates above the ORB count.
+    pub(crate) added: Added,
 }
 
 /// What lanes measure beside counting.
@@ -88,6 +93,7 @@ impl Counters {
             measures,
             watching,
             is_watching,
+            added: Added::default(),
         })
     }
 

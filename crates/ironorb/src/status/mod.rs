@@ -26,6 +26,7 @@ mod watch;
 
 include!(concat!(env!("OUT_DIR"), "/ironorb_status.rs"));
 
+pub use crate::lane::{Reading, ReadingKind};
 pub use iron_orb::{
     Bucket, Caches, CachesRef, Connection, Fact, Histogram, Lane, Metric, OrbThread, Queue, Snapshot, Status,
     StatusRef, WaitParty, WaitRecord, Watch, WatchRef, WatchSnapshot, WatchedLane, WatchedThread,
@@ -35,6 +36,10 @@ pub(crate) use servant::{adapter, furnish_root};
 
 pub(crate) use watch::furnish_root as furnish_root_with_watch;
 
+use std::fmt;
+use std::sync::Arc;
+
+use crate::lane::Counters;
 use crate::orb::Orb;
 
 /// The plain key of the status of an ORB that tells it: `corbaloc::HOST:PORT/IronORBStatus`.
@@ -46,7 +51,36 @@ pub const WATCH_KEY: &str = "IronORBWatch";
 /// The plain key of the [`Caches`] of an ORB that tells its status: `corbaloc::HOST:PORT/IronORBCaches`.
 pub const CACHES_KEY: &str = "IronORBCaches";
 
+/// Readings that a crate above the ORB has added to its status. They end when this is dropped; counters stay as they are then.
+#[must_use = "the readings end when this is dropped"]
+pub struct AddedReadings {
+    counters: Arc<Counters>,
+    number: u64,
+}
+
+impl Drop for AddedReadings {
+    fn drop(&mut self) {
+        self.counters.added.end(self.number);
+    }
+}
+
+impl fmt::Debug for AddedReadings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AddedReadings").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
 impl Orb {
+    /// Adds what a crate above the ORB counts to the ORB's status: `read` is called for each [`Snapshot`], by the thread that takes
+    /// it, with no lock held. It should not wait. What has one name and one label is added up, and stands in the first lane.
+    ///
+    /// `read` must not hold the ORB, or the value that is returned: neither would ever end.
+    pub fn add_readings(&self, read: impl Fn() -> Vec<Reading> + Send + Sync + 'static) -> AddedReadings {
+        let counters = self.core().counters.clone();
+        let number = counters.added.add(Arc::new(read));
+        AddedReadings { counters, number }
+    }
+
     /// What the ORB has measured of its lanes, and the records of waits after the one with this number; 0 for all that are
     /// kept. Needs [`RealTimeConfig::watch`](crate::rt::RealTimeConfig::watch): otherwise there are no lanes in it.
     ///

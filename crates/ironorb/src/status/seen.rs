@@ -14,7 +14,8 @@ use crate::driver::clock;
 use crate::driver::orb_core::OrbCore;
 use crate::driver::server::lane::ServerLane;
 use crate::lane::{
-    CONNECTIONS_MAX, ConnectionsSeen, Direction, Distribution, Event, LaneCounters, Seen, Traffic,
+    CONNECTIONS_MAX, ConnectionsSeen, Direction, Distribution, Event, LaneCounters, Reading, ReadingKind,
+    Seen, Traffic,
 };
 
 /// Takes a snapshot.
@@ -37,6 +38,7 @@ pub(super) fn snapshot(orb: &OrbCore) -> Snapshot {
     }
     put_queues(orb, &mut snapshot);
     put_caches(orb, &mut snapshot);
+    put_added(orb, &mut snapshot);
     snapshot
 }
 
@@ -246,6 +248,18 @@ fn put_caches(orb: &OrbCore, snapshot: &mut Snapshot) {
         put(CACHE_HITS, None, hits);
     }
     snapshot.more.push(fact("cache_epoch", &format!("{:016x}", cache.epoch().0)));
+}
+
+/// What crates above the ORB count.
+fn put_added(orb: &OrbCore, snapshot: &mut Snapshot) {
+    let lane = LaneId::DEFAULT.index() as u16;
+    for Reading { name, kind, help, label, value } in orb.counters.added.read() {
+        let kind = match kind {
+            ReadingKind::Counter => "counter",
+            ReadingKind::Gauge => "gauge",
+        };
+        snapshot.metrics.push(metric((name, kind, help), labels(lane, label), value));
+    }
 }
 
 /// The name of a metric, its kind, and what it says.
