@@ -29,6 +29,14 @@ struct Tool {
     read: fn(&str) -> Counts,
 }
 
+const STRACE: Tool = Tool {
+    program: "strace",
+    options: &["-f", "-c", "-qq"],
+    file: "-o",
+    what: "system calls",
+    read: system_calls,
+};
+
 const TOOLS: [Tool; 3] = [
     Tool {
         program: "valgrind",
@@ -44,13 +52,7 @@ const TOOLS: [Tool; 3] = [
         what: "instructions",
         read: instructions,
     },
-    Tool {
-        program: "strace",
-        options: &["-f", "-c", "-qq"],
-        file: "-o",
-        what: "system calls",
-        read: system_calls,
-    },
+    STRACE,
 ];
 
 const NOTES: &str = "heap, instructions: by valgrind (memcheck, callgrind), in user space. the other columns: system calls, by strace.\n\
@@ -136,6 +138,21 @@ fn run(row: &EchoRow, peer: &str, side: usize, tool: &Tool, samples: usize) -> R
     match counts.is_empty() {
         true => Err(BenchError::Unusable(format!("{} did not report {}", tool.program, tool.what))),
         false => Ok(counts),
+    }
+}
+
+/// The command line in front of a program whose system calls are to be counted into a file.
+pub(crate) fn under_strace(file: &Path) -> Result<Vec<OsString>, BenchError> {
+    STRACE.command(file)
+}
+
+/// The system calls that a program has made which ran under [`under_strace`].
+pub(crate) fn system_calls_in(file: &Path) -> Result<f64, BenchError> {
+    let text = std::fs::read_to_string(file).map_err(BenchError::io("read what was counted"))?;
+    let counts = system_calls(&text);
+    match counts.is_empty() {
+        true => Err(BenchError::Unusable("strace did not report system calls".to_owned())),
+        false => Ok(counts.iter().map(|(_, count)| count).sum()),
     }
 }
 

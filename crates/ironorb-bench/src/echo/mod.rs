@@ -1,6 +1,6 @@
 //! `ironorb bench echo`: the cost of a call beside a plain socket that carries as many bytes.
 
-mod counts;
+pub(crate) mod counts;
 mod rows;
 
 use std::hint::black_box;

@@ -3,12 +3,14 @@
 //! Real processes run them, and a model that is fed the same demands.
 
 mod confidence;
+mod counted;
 mod model;
 mod observed;
 mod paper;
 mod site;
 mod workload;
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::chart::{Axis, Chart, Plot, Scale, Series};
@@ -19,9 +21,9 @@ use crate::row::{Figure, Row, digits, parameters};
 
 use confidence::{Mean, repeat};
 use model::{Costs, Daemon, Model, Way};
-use observed::{Architecture, Observed};
+use observed::{Architecture, Counted, Observed};
 pub(crate) use site::ROLES;
-use site::{Demand, Real, messages_a_cycle};
+use site::{Demand, Real};
 use workload::{Distribution, Workload};
 
 /// `ironorb bench jobs`
@@ -65,6 +67,8 @@ pub(crate) struct JobsOptions {
 const RESPONSE: &str = "response_ms";
 const CYCLES: &str = "cycles_s";
 const MESSAGES: &str = "messages";
+const BYTES: &str = "bytes";
+const SYSTEM_CALLS: &str = "system_calls";
 
 /// Who runs the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -85,7 +89,8 @@ const MODEL: &str = "model";
 const OURS: &str = "ironorb";
 
 const NOTES: &str = "side ironorb: clients are threads of one process; the agent with the daemon, and each station, are processes of their own. of model:\n\
-    X over that of the model, without costs of messages, for the same demands. messages: of a cycle, counted by relays in a run of its own.\n\
+    X over that of the model, without costs of messages, for the same demands. messages, bytes: of a cycle of one client, counted by relays\n\
+    in a run of their own, the agent's and the verifications included. system calls: of all processes, where strace is installed.\n\
     side model: a discrete-event model with constant costs of messages; no call was made. response ms: R, of a cycle; cycles s:\n\
     X, of all clients together. Each is the mean of as many runs as make its 95 % interval at most 2.5 % (interval percent), or of the\n\
     most that are made. n over xr: clients / (X R), 1 by Little's law. of bound: X over the cycles a second that the slower station\n\
@@ -93,19 +98,31 @@ const NOTES: &str = "side ironorb: clients are threads of one process; the agent
 
 const OVERHEAD: &str = "microseconds. by hand: two asynchronous calls of a program, and the wait for both. HP: without verification.";
 
+const BY_PROCESS: &str = "counted by strace, with one client and parts of 2 ms: the difference of two runs of different length. daemon: with the agent. What\n\
+    a process does at intervals, such as renewals of leases, is in it.";
+
 /// Runs `ironorb bench jobs`.
 pub(crate) fn measure(options: &JobsOptions) -> Result<Report, BenchError> {
     let mut report = Report::new("jobs", "jobs of several calls on the four ways of the paper", &options.run);
     let usual = options.workload(Distribution::Fixed)?;
     if options.sides.contains(&Side::Processes) {
+        let by_process = RefCell::new(Vec::new());
         let real = |way, daemon| -> Result<Box<dyn Architecture>, BenchError> {
             crate::note(format_args!("measuring {way:?} with a daemon of the kind {daemon:?}"));
-            let real = Real { way, daemon, stations: options.stations, messages: None };
-            let messages = Some(messages_a_cycle(&real, &usual)?);
-            Ok(Box::new(Real { messages, ..real }))
+            let real = Real { way, daemon, stations: options.stations, counted: Counted::default() };
+            let counted = counted::count(&real, &usual, &options.run)?;
+            by_process.borrow_mut().extend(of_processes(way, daemon, &counted));
+            Ok(Box::new(Real { counted, ..real }))
         };
         let cycles = options.run.choose(4, 200);
         report.tables.extend(tables(OURS, rows(OURS, options, &real, cycles)?, &usual));
+        let by_process = by_process.take();
+        if !by_process.is_empty() {
+            report.tables.push(
+                Table::new("system-calls", "system calls of a cycle, by process", by_process)
+                    .notes(BY_PROCESS),
+            );
+        }
         crate::note(format_args!("measuring jobs of two parts of a millisecond"));
         let overhead = site::overhead(&options.run)?;
         report
@@ -186,6 +203,14 @@ fn rows(
     Ok(rows)
 }
 
+/// The system calls of a cycle by process, if they were counted.
+fn of_processes(way: Way, daemon: Daemon, counted: &Counted) -> Option<Row> {
+    let calls = counted.system_calls?;
+    let place = parameters![architecture = way.name(), daemon = daemon.name()];
+    let figures = [("client", calls.client), ("daemon", calls.daemon), ("stations", calls.stations)];
+    Some(Row::of_numbers(place, figures))
+}
+
 /// Runs an architecture until its figures are known well enough; and beside it, with the same demands, the model.
 fn figures(
     architecture: &dyn Architecture,
@@ -212,8 +237,13 @@ fn figures(
         ("n_over_xr", mean(Observed::clients_over_xr).value),
         ("of_bound", cycles_a_second.value / workload.cycles_a_second_max()),
     ];
-    let messages: Option<Vec<f64>> = runs.iter().map(|run| run.messages).collect();
-    named.extend(messages.map(|messages| (MESSAGES, Mean::of(&messages).value)));
+    let mut counted = |name, of: fn(&Counted) -> Option<f64>| {
+        let counts: Option<Vec<f64>> = runs.iter().map(|run| of(&run.counted)).collect();
+        named.extend(counts.map(|counts| (name, Mean::of(&counts).value)));
+    };
+    counted(MESSAGES, |counted| counted.messages);
+    counted(BYTES, |counted| counted.bytes);
+    counted(SYSTEM_CALLS, |counted| Some(counted.system_calls?.total()));
     if let Some(model) = model {
         let modelled: Result<Vec<f64>, BenchError> =
             (0..runs.len()).map(|number| Ok(run_of(model, number)?.cycles_a_second)).collect();

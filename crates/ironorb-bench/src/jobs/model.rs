@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use super::observed::{Architecture, Cycle, Observed, unmeasured};
+use super::observed::{Architecture, Counted, Cycle, Observed, unmeasured};
 use super::workload::Workload;
 use crate::error::BenchError;
 
@@ -92,7 +92,8 @@ impl Architecture for Model {
         let messages = course.messages as f64 / course.begun as f64;
         let observed = Observed::of(course.cycles, clients, unmeasured);
         let observed = observed.ok_or_else(|| BenchError::Unusable("the model has no cycles".to_owned()))?;
-        Ok(Observed { messages: Some(messages), ..observed })
+        let counted = Counted { messages: Some(messages), ..Counted::default() };
+        Ok(Observed { counted, ..observed })
     }
 }
 
@@ -408,7 +409,7 @@ mod tests {
     #[test]
     fn messages_are_those_of_the_paper() {
         for (model, messages) in multi().into_iter().zip([12.0, 10.0, 11.0, 6.0]) {
-            assert_eq!(observed(model, Distribution::Fixed, 3, 50).messages, Some(messages));
+            assert_eq!(observed(model, Distribution::Fixed, 3, 50).counted.messages, Some(messages));
         }
     }
 

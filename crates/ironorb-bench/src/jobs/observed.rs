@@ -28,8 +28,33 @@ pub(crate) struct Observed {
     pub(crate) response_ms: f64,
     /// X: cycles of all clients a second.
     pub(crate) cycles_a_second: f64,
-    /// Messages of a cycle, where they were counted.
+    /// What a cycle takes, where it was counted.
+    pub(crate) counted: Counted,
+}
+
+/// What a cycle takes, as far as it has been counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Counted {
     pub(crate) messages: Option<f64>,
+    /// Of all messages.
+    pub(crate) bytes: Option<f64>,
+    pub(crate) system_calls: Option<SystemCalls>,
+}
+
+/// The system calls of a cycle, by the processes that make them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SystemCalls {
+    pub(crate) client: f64,
+    /// The agent is in the daemon's process.
+    pub(crate) daemon: f64,
+    /// All stations together.
+    pub(crate) stations: f64,
+}
+
+impl SystemCalls {
+    pub(crate) fn total(self) -> f64 {
+        self.client + self.daemon + self.stations
+    }
 }
 
 impl Observed {
@@ -48,7 +73,7 @@ impl Observed {
             clients,
             response_ms: total / number * 1e3,
             cycles_a_second: number / (last.ended - from),
-            messages: None,
+            counted: Counted::default(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The real processes: stations, an agent with the daemon, and clients.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -13,9 +14,11 @@ use ironorb_jobs::{
     AgentHandles, Architecture, Daemon, Handles as _, Jobs, Networks, PartOptions, accept_forwarded,
 };
 
+use super::counted;
 use super::model::{self, Way};
-use super::observed::{self, Cycle, Observed, unmeasured};
+use super::observed::{self, Counted, Cycle, Observed, unmeasured};
 use super::workload::Workload;
+use crate::echo::counts::under_strace;
 use crate::error::BenchError;
 use crate::generated_jobs::jobs_cases::{Station, StationAsync as _, StationRef};
 use crate::options::Run;
@@ -24,11 +27,15 @@ use crate::role::{self, Role, RoleArgs};
 use crate::row::{Figure, Row, parameters};
 
 /// The processes of the suite.
-pub(crate) const ROLES: &[Role] =
-    &[Role { name: STATION, run: serve_station }, Role { name: DAEMON, run: serve_daemon }];
+pub(crate) const ROLES: &[Role] = &[
+    Role { name: STATION, run: serve_station },
+    Role { name: DAEMON, run: serve_daemon },
+    Role { name: CLIENT, run: counted::run_client },
+];
 
 const STATION: &str = "jobs-station";
 const DAEMON: &str = "jobs-daemon";
+pub(super) const CLIENT: &str = "jobs-client";
 
 /// The threads of the multi-threaded daemon: more than jobs.
 const THREADS: usize = 64;
@@ -130,35 +137,46 @@ pub(crate) struct Real {
     pub(crate) way: Way,
     pub(crate) daemon: model::Daemon,
     pub(crate) stations: Demand,
-    /// Of a cycle, if they have been counted.
-    pub(crate) messages: Option<f64>,
+    /// What has been counted of a cycle.
+    pub(crate) counted: Counted,
 }
 
-impl Real {
-    fn architecture(&self) -> Architecture {
-        match self.way {
-            Way::S => Architecture::Sequential,
-            Way::Hp => Architecture::HandleDriven,
-            Way::Fp => Architecture::Forwarding,
-            Way::Sp => Architecture::Synchronous,
-        }
+fn architecture(way: Way) -> Architecture {
+    match way {
+        Way::S => Architecture::Sequential,
+        Way::Hp => Architecture::HandleDriven,
+        Way::Fp => Architecture::Forwarding,
+        Way::Sp => Architecture::Synchronous,
     }
 }
 
-/// The processes, and jobs of a client of them.
-struct Site {
-    jobs: Jobs,
-    handles: Arc<AgentHandles>,
-    orb: Orb,
-    processes: Vec<Process>,
-    relays: Vec<Relay>,
+/// Who watches a site.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Watched<'w> {
+    No,
+    /// Every message passes a relay that counts it.
+    ByRelays,
+    /// Each process runs under strace, which writes what it has counted into a file of this folder. See [`Servers::files`].
+    ByStrace(&'w Path),
 }
 
-impl Site {
-    /// Starts all. With `counts` every message passes a relay that counts it.
-    fn start(real: &Real, stations: usize, counts: bool) -> Result<Site, BenchError> {
+/// The processes of a site, but for its clients.
+pub(super) struct Servers {
+    processes: Vec<Process>,
+    relays: Vec<Relay>,
+    pub(super) agent: String,
+    pub(super) daemon: String,
+}
+
+impl Servers {
+    pub(super) fn start(real: &Real, stations: usize, watched: Watched<'_>) -> Result<Servers, BenchError> {
         let (mut processes, mut relays) = (Vec::new(), Vec::new());
         let reader = Orb::builder().no_endpoint().build()?;
+        let counts = matches!(watched, Watched::ByRelays);
+        let under = |number: usize| match watched {
+            Watched::ByStrace(folder) => under_strace(&Servers::file(folder, number)),
+            Watched::No | Watched::ByRelays => Ok(Vec::new()),
+        };
         let mut behind_relay = |reference: String| -> Result<String, BenchError> {
             if !counts {
                 return Ok(reference);
@@ -170,15 +188,15 @@ impl Site {
             Ok(through.to_string())
         };
         let mut references = Vec::new();
-        for _ in 0..stations {
+        for number in 0..stations {
             let burns = if real.stations == Demand::Burn { "--setup=burn" } else { "--setup=sleep" };
-            let mut process = Process::start(&[], STATION, &[burns.to_owned()])?;
+            let mut process = Process::start(&under(number)?, STATION, &[burns.to_owned()])?;
             references.push(behind_relay(process.address()?)?);
             processes.push(process);
         }
         let threads = if real.daemon == model::Daemon::Single { 1 } else { THREADS };
         let args = [format!("--samples={threads}"), format!("--at={}", references.join(" "))];
-        let mut process = Process::start(&[], DAEMON, &args)?;
+        let mut process = Process::start(&under(stations)?, DAEMON, &args)?;
         let told = process.address()?;
         processes.push(process);
         let (agent, daemon) = told.split_once(' ').ok_or_else(|| BenchError::Unusable(told.clone()))?;
@@ -199,39 +217,44 @@ impl Site {
                 )
             }
         };
-        let mut builder = Orb::builder();
-        // Servers call the client back.
-        let orb = match counts {
-            false => builder.endpoint("iiop://127.0.0.1:0")?.build()?,
-            true => {
-                let ports = [(); 2].map(|()| RelayPort::listen().map_err(BenchError::io("relay messages")));
-                let [own, port] = ports;
-                let (own, port) = (own?, port?);
-                let [listens, number] = [&own, &port].map(RelayPort::number);
-                let listens = listens.map_err(BenchError::io("relay messages"))?;
-                let number = number.map_err(BenchError::io("relay messages"))?;
-                drop(own);
-                builder = builder.endpoint(&format!("iiop://127.0.0.1:{listens}"))?;
-                let orb = builder.publish(&format!("127.0.0.1:{number}")).build()?;
-                let to = ("127.0.0.1", listens);
-                relays.push(port.to(to, Duration::ZERO).map_err(BenchError::io("relay messages"))?);
-                orb
-            }
-        };
-        let client = AgentClient::connect(&orb, [agent])?;
-        let handles = AgentHandles::new(&client);
-        let jobs = Jobs::builder(&orb).handles(handles.clone()).daemon(&daemon)?.build();
-        Ok(Site { jobs, handles, orb, processes, relays })
+        Ok(Servers { processes, relays, agent, daemon })
     }
 
-    fn messages(&self) -> usize {
-        self.relays.iter().map(Relay::messages).map(|(to, back)| to + back).sum()
+    /// Where strace writes what it has counted: of each station by its number, and then of the daemon.
+    pub(super) fn file(folder: &Path, number: usize) -> PathBuf {
+        folder.join(number.to_string())
+    }
+
+    pub(super) fn end(self) -> Result<(), BenchError> {
+        // The daemon before the stations.
+        self.processes.into_iter().rev().try_for_each(Process::end)
+    }
+}
+
+/// The clients of a site: their ORB, and what their jobs have in common.
+pub(super) struct Clients {
+    jobs: Jobs,
+    handles: Arc<AgentHandles>,
+    orb: Orb,
+}
+
+impl Clients {
+    pub(super) fn of(orb: Orb, agent: &str, daemon: &str) -> Result<Clients, BenchError> {
+        let client = AgentClient::connect(&orb, [agent])?;
+        let handles = AgentHandles::new(&client);
+        let jobs = Jobs::builder(&orb).handles(handles.clone()).daemon(daemon)?.build();
+        Ok(Clients { jobs, handles, orb })
+    }
+
+    /// Servers call the clients back.
+    pub(super) fn listening(agent: &str, daemon: &str) -> Result<Clients, BenchError> {
+        Clients::of(Orb::builder().endpoint("iiop://127.0.0.1:0")?.build()?, agent, daemon)
     }
 
     /// One cycle of a client.
-    fn cycle(
+    pub(super) fn cycle(
         &self,
-        real: &Real,
+        way: Way,
         workload: &Workload,
         (client, cycle): (usize, u64),
     ) -> Result<(), BenchError> {
@@ -244,23 +267,73 @@ impl Site {
                 station.serve_async(micros, &payload)
             });
         }
-        let end = job.architecture(real.architecture()).verified(true).run();
+        let end = job.architecture(architecture(way)).verified(true).run();
         match end.is_met() {
             true => Ok(()),
             false => Err(BenchError::Unusable(format!("a cycle has failed: {:?}", end.parts))),
         }
     }
 
-    fn end(self) -> Result<(), BenchError> {
-        self.orb.shutdown(true)?;
-        // The daemon before the stations.
-        self.processes.into_iter().rev().try_for_each(Process::end)
+    /// A station, by the agent.
+    fn station(&self, number: usize) -> Result<StationRef, BenchError> {
+        let found = self.handles.resolve(&[&name(number)]).pop();
+        let found = found.ok_or_else(|| BenchError::Unusable("the agent has not answered".to_owned()))??;
+        let first = found.first().ok_or_else(|| BenchError::Unusable("there is no station".to_owned()))?;
+        Ok(first.narrow_unchecked())
+    }
+
+    pub(super) fn end(self) -> Result<(), BenchError> {
+        Ok(self.orb.shutdown(true)?)
+    }
+}
+
+/// All processes, with the clients in this one.
+pub(super) struct Site {
+    pub(super) clients: Clients,
+    servers: Servers,
+}
+
+impl Site {
+    pub(super) fn start(real: &Real, stations: usize) -> Result<Site, BenchError> {
+        let servers = Servers::start(real, stations, Watched::No)?;
+        Ok(Site { clients: Clients::listening(&servers.agent, &servers.daemon)?, servers })
+    }
+
+    /// A site whose messages pass relays that count them, those to the clients too.
+    pub(super) fn counting(real: &Real, stations: usize) -> Result<Site, BenchError> {
+        let mut servers = Servers::start(real, stations, Watched::ByRelays)?;
+        let ports = [(); 2].map(|()| RelayPort::listen().map_err(BenchError::io("relay messages")));
+        let [own, port] = ports;
+        let (own, port) = (own?, port?);
+        let [listens, number] = [&own, &port].map(RelayPort::number);
+        let listens = listens.map_err(BenchError::io("relay messages"))?;
+        let number = number.map_err(BenchError::io("relay messages"))?;
+        drop(own);
+        let builder = Orb::builder().endpoint(&format!("iiop://127.0.0.1:{listens}"))?;
+        let orb = builder.publish(&format!("127.0.0.1:{number}")).build()?;
+        let to = ("127.0.0.1", listens);
+        servers.relays.push(port.to(to, Duration::ZERO).map_err(BenchError::io("relay messages"))?);
+        Ok(Site { clients: Clients::of(orb, &servers.agent, &servers.daemon)?, servers })
+    }
+
+    /// The messages that have passed the relays, and their bytes.
+    pub(super) fn passed(&self) -> (usize, usize) {
+        let of = |relay: &Relay| {
+            let [messages, bytes] = [relay.messages(), relay.bytes()].map(|(to, back)| to + back);
+            (messages, bytes)
+        };
+        self.servers.relays.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    pub(super) fn end(self) -> Result<(), BenchError> {
+        self.clients.end()?;
+        self.servers.end()
     }
 }
 
 impl observed::Architecture for Real {
     fn run(&self, workload: &Workload, clients: usize, cycles: usize) -> Result<Observed, BenchError> {
-        let site = Site::start(self, workload.stations(), false)?;
+        let site = Site::start(self, workload.stations())?;
         let unmeasured = unmeasured(clients, workload.sets);
         let wanted = cycles + unmeasured;
         let (begun, ended, barrier) = (Instant::now(), AtomicUsize::new(0), Barrier::new(clients));
@@ -270,7 +343,7 @@ impl observed::Architecture for Real {
             let mut cycle = 0;
             while ended.load(Ordering::Relaxed) < wanted {
                 let from = begun.elapsed().as_secs_f64();
-                site.cycle(self, workload, (client, cycle))?;
+                site.clients.cycle(self.way, workload, (client, cycle))?;
                 all.push(Cycle { begun: from, ended: begun.elapsed().as_secs_f64() });
                 ended.fetch_add(1, Ordering::Relaxed);
                 cycle += 1;
@@ -293,42 +366,21 @@ impl observed::Architecture for Real {
         all.sort_by(|a, b| a.ended.total_cmp(&b.ended));
         all.truncate(wanted);
         let observed = Observed::of(all, clients, unmeasured);
-        let observed = observed.map(|observed| Observed { messages: self.messages, ..observed });
+        let observed = observed.map(|observed| Observed { counted: self.counted, ..observed });
         observed.ok_or_else(|| BenchError::Unusable("no cycles were measured".to_owned()))
-    }
-}
-
-/// The messages of a cycle of one client, counted by relays on each way.
-pub(crate) fn messages_a_cycle(real: &Real, workload: &Workload) -> Result<f64, BenchError> {
-    let site = Site::start(real, workload.stations(), true)?;
-    let sets = workload.sets as u64;
-    // Connections are made, and references found.
-    (0..2 * sets).try_for_each(|cycle| site.cycle(real, workload, (0, cycle)))?;
-    let (before, cycles) = (settled(&site), 4 * sets);
-    (0..cycles).try_for_each(|cycle| site.cycle(real, workload, (0, cycle)))?;
-    let messages = settled(&site) - before;
-    site.end()?;
-    Ok(messages as f64 / cycles as f64)
-}
-
-/// The messages once no more come: the last one may still be on its way.
-fn settled(site: &Site) -> usize {
-    let mut last = site.messages();
-    loop {
-        thread::sleep(Duration::from_millis(50));
-        let now = site.messages();
-        if now == last {
-            return now;
-        }
-        last = now;
     }
 }
 
 /// What a job of two parts of a millisecond takes beside two asynchronous calls that a program makes itself, in turns.
 pub(crate) fn overhead(run: &Run) -> Result<Vec<Row>, BenchError> {
-    let real = Real { way: Way::Sp, daemon: model::Daemon::Multi, stations: Demand::Sleep, messages: None };
-    let site = Site::start(&real, 2, false)?;
-    let handles = [0, 1].map(|number| site.station(number));
+    let real = Real {
+        way: Way::Sp,
+        daemon: model::Daemon::Multi,
+        stations: Demand::Sleep,
+        counted: Counted::default(),
+    };
+    let site = Site::start(&real, 2)?;
+    let handles = [0, 1].map(|number| site.clients.station(number));
     let [a, b] = handles;
     let (a, b) = (a?, b?);
     let payload = vec![0; 50];
@@ -339,7 +391,7 @@ pub(crate) fn overhead(run: &Run) -> Result<Vec<Row>, BenchError> {
         Ok(())
     };
     let job = |architecture: Architecture| -> Result<(), BenchError> {
-        let job = site.jobs.job().call(|| a.serve_async(MICROS, &payload));
+        let job = site.clients.jobs.job().call(|| a.serve_async(MICROS, &payload));
         let end = job.call(|| b.serve_async(MICROS, &payload)).architecture(architecture).run();
         if end.is_met() {
             Ok(())
@@ -376,14 +428,4 @@ pub(crate) fn overhead(run: &Run) -> Result<Vec<Row>, BenchError> {
         Row { parameters: parameters![way = names[side]], outcome: Ok(figures.into()) }
     };
     Ok((0..3).map(row).collect())
-}
-
-impl Site {
-    /// A station, by the agent.
-    fn station(&self, number: usize) -> Result<StationRef, BenchError> {
-        let found = self.handles.resolve(&[&name(number)]).pop();
-        let found = found.ok_or_else(|| BenchError::Unusable("the agent has not answered".to_owned()))??;
-        let first = found.first().ok_or_else(|| BenchError::Unusable("there is no station".to_owned()))?;
-        Ok(first.narrow_unchecked())
-    }
 }
