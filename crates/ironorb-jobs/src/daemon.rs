@@ -10,6 +10,7 @@ use ironorb::giop::TransmissionCodeSets;
 use ironorb::giop::message::Response;
 use ironorb::giop::service_context::ServiceContext;
 use ironorb::interceptor::FORWARD_CONTEXT;
+use ironorb::status::AddedReadings;
 use ironorb::{
     CompletionStatus, Deferred, MinorCode, ObjectRef, Orb, Reply, SystemException, SystemExceptionKind,
     TypedRef,
@@ -18,12 +19,13 @@ use ironorb_fan_out::{Order, Part, Plan, Quorum};
 
 use crate::attended::Attended;
 use crate::clock::Alarm;
+use crate::counts::{self, Count};
 use crate::forward::{self, Networks, TAKES_FORWARDED};
 use crate::generated::iron_orb::{
     DeferredJobDaemon, JobClient as _, JobClientRef, JobDaemonRef, JobFact, JobPart, JobPlan, JobQuorum,
     PartEnd, PartOutcome, PartReport, PartToken,
 };
-use crate::jobs::{Count, Jobs};
+use crate::jobs::Jobs;
 use crate::part::Done;
 use crate::references::References;
 use crate::run::{Ending, News, PartRun, Run};
@@ -49,6 +51,8 @@ pub struct DaemonBuilder {
 pub struct Daemon {
     shared: Arc<Shared>,
     reference: JobDaemonRef,
+    /// Its facts in the ORB's status.
+    _readings: AddedReadings,
 }
 
 struct Shared {
@@ -185,7 +189,12 @@ impl DaemonBuilder {
         let servant = Deferred(Servant(shared.clone()));
         let reference: JobDaemonRef = orb.root_poa().activate(servant).map_err(|e| failed(&e))?;
         orb.bind_key(DAEMON_KEY, reference.object()).map_err(|e| failed(&e))?;
-        Ok(Daemon { shared, reference })
+        let told = Arc::downgrade(&shared);
+        let readings = orb.add_readings(move || {
+            let facts = told.upgrade().map(|shared| shared.facts()).unwrap_or_default();
+            facts.iter().filter_map(|fact| counts::of_daemon((&fact.name, fact.value))).collect()
+        });
+        Ok(Daemon { shared, reference, _readings: readings })
     }
 }
 

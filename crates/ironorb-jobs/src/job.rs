@@ -11,6 +11,7 @@ use ironorb::dynamic::{WrittenCall, write_down};
 use ironorb::{ObjectRef, SystemException, TypedRef};
 use ironorb_fan_out::{Part, Plan, Quorum, Verdict};
 
+use crate::counts::JobWay;
 use crate::jobs::Jobs;
 use crate::part::{And, Done, PartDone, PartOptions, Replies, Reply};
 use crate::run::{Ending, News, Over, PartRun, Run};
@@ -343,6 +344,9 @@ impl<P> fmt::Debug for Job<P> {
 
 /// The calls of a job that runs.
 struct Calls {
+    jobs: Jobs,
+    architecture: Architecture,
+    way: Way,
     entries: Vec<Entry>,
     /// Which part of the run each is. Calls that had ended when they began take no part.
     places: Vec<Option<usize>>,
@@ -376,13 +380,17 @@ fn prepare(jobs: &Jobs, entries: Vec<Entry>, options: &Options) -> (Arc<Run>, Ca
     }
     let plan =
         Plan { parts, quorum: options.quorum, order: options.architecture.order(), time: options.within };
-    (Run::new(shared, plan, runs, way), Calls { entries, places })
+    let (jobs, architecture) = (jobs.clone(), options.architecture);
+    let calls = Calls { jobs, architecture, way: way.clone(), entries, places };
+    (Run::new(shared, plan, runs, way), calls)
 }
 
 impl Calls {
     /// Ends the calls of a run.
     fn end(self, over: Over) -> Ended {
-        let Over { verdict, parts } = over;
+        let Over { verdict, parts, has_fallen_back } = over;
+        let way = JobWay::of(self.architecture, &self.way, has_fallen_back);
+        self.jobs.0.counts.over(way, verdict);
         let mut endings: Vec<Option<Ending>> = parts.into_iter().map(Some).collect();
         let (mut done, mut times) = (Vec::new(), Vec::new());
         for (entry, place) in self.entries.into_iter().zip(self.places) {

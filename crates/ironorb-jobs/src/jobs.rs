@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ironorb::status::AddedReadings;
 use ironorb::{ObjectRef, Orb, SystemException, TypedRef};
-use ironorb_fan_out::{Budget, BudgetCounts, BudgetLimits, FLOOR, Latencies};
+use ironorb_fan_out::{Budget, BudgetLimits, FLOOR, Latencies};
 
 use crate::clock::Clock;
+use crate::counts::{Counts, JobCounts};
 use crate::forward::Forwards;
 use crate::generated::iron_orb::JobDaemonRef;
 use crate::job::Job;
@@ -40,51 +41,9 @@ pub(crate) struct Shared {
     forwards: OnceLock<Result<Forwards, SystemException>>,
     pub(crate) threads: Threads,
     pub(crate) clock: Clock,
-    pub(crate) counts: Counts,
-}
-
-/// What has been done.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) jobs: Count,
-    pub(crate) parts: Count,
-    pub(crate) cancelled: Count,
-    /// Parts that went directly, because the daemon had not taken them.
-    pub(crate) fallbacks: Count,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add(&self) {
-        self.add_many(1);
-    }
-
-    pub(crate) fn add_many(&self, count: usize) {
-        self.0.fetch_add(count as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What the jobs of a client have done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobCounts {
-    /// Jobs that are over.
-    pub jobs: u64,
-    /// Their parts.
-    pub parts: u64,
-    /// Requests that were cancelled.
-    pub cancelled: u64,
-    /// Parts that went directly, because the daemon had not taken them.
-    pub fallbacks: u64,
-    /// Parts of jobs that run, whose servers are to tell their results.
-    pub awaited: u64,
-    /// First and further requests.
-    pub attempts: BudgetCounts,
+    pub(crate) counts: Arc<Counts>,
+    /// The counts in the ORB's status. They do not hold what this does.
+    _readings: Option<AddedReadings>,
 }
 
 impl Jobs {
@@ -99,15 +58,13 @@ impl Jobs {
         Job::of(self.clone())
     }
 
-    /// What they have done.
+    /// What they have done. The status of the ORB shows the same, of all `Jobs` together.
     pub fn counts(&self) -> JobCounts {
-        let Counts { jobs, parts, cancelled, fallbacks } = &self.0.counts;
-        let [jobs, parts, cancelled, fallbacks] = [jobs, parts, cancelled, fallbacks].map(Count::get);
         let awaited = match self.0.forwards.get() {
             Some(Ok(forwards)) => forwards.awaited() as u64,
             Some(Err(_)) | None => 0,
         };
-        JobCounts { jobs, parts, cancelled, fallbacks, awaited, attempts: self.0.budget.counts() }
+        self.0.counts.get(awaited)
     }
 
     /// Jobs whose parts have references.
@@ -149,8 +106,11 @@ impl JobsBuilder {
     /// Makes them.
     pub fn build(self) -> Jobs {
         let JobsBuilder { orb, handles, daemon, budget, hedge_floor } = self;
-        let (latencies, forwards, threads, clock, counts) = Default::default();
+        let (latencies, forwards, threads, clock) = Default::default();
         let budget = Arc::new(Budget::new(budget));
+        let counts = Arc::new(Counts::new(budget.clone()));
+        let told = counts.clone();
+        let readings = orb.as_ref().map(|orb| orb.add_readings(move || told.readings()));
         Jobs(Arc::new(Shared {
             orb,
             handles,
@@ -162,6 +122,7 @@ impl JobsBuilder {
             threads,
             clock,
             counts,
+            _readings: readings,
         }))
     }
 }

@@ -50,6 +50,7 @@
 mod agent;
 mod attended;
 mod clock;
+mod counts;
 mod daemon;
 mod forward;
 mod held;
@@ -69,14 +70,15 @@ mod generated {
 }
 
 pub use agent::AgentHandles;
+pub use counts::{JobCounts, JobWay, WayCounts};
 pub use daemon::{DAEMON_KEY, Daemon, DaemonBuilder};
 pub use forward::{Networks, accept_forwarded};
 pub use generated::iron_orb::{JobDaemon, JobDaemonRef, JobFact};
 pub use held::HeldHandles;
 pub use ipnet::IpNet;
-pub use ironorb_fan_out::{BudgetCounts, BudgetLimits, Quorum, Verdict};
+pub use ironorb_fan_out::{BudgetCounts, BudgetLimits, HEDGES_MAX, Quorum, Verdict};
 pub use job::{Job, JobEnd, PartTime, Running};
-pub use jobs::{JobCounts, Jobs, JobsBuilder};
+pub use jobs::{Jobs, JobsBuilder};
 pub use part::{And, PartDone, PartEnd, PartOptions, Replies, Reply};
 pub use target::{Chosen, Handles, InTurn, Servers};
 pub use way::Architecture;

@@ -56,6 +56,8 @@ struct AttemptRun {
     begun: Instant,
     handle: Option<PassingHandle>,
     _guard: Option<Box<dyn std::any::Any + Send>>,
+    /// It has been answered, or cancelled.
+    is_over: bool,
 }
 
 /// What happens to a run.
@@ -153,6 +155,8 @@ enum Then {
 pub(crate) struct Over {
     pub(crate) verdict: Verdict,
     pub(crate) parts: Vec<Ending>,
+    /// Parts went directly, because the daemon had not taken them.
+    pub(crate) has_fallen_back: bool,
 }
 
 /// Where a run stands.
@@ -167,6 +171,9 @@ struct Course {
     calls: Vec<PendingHandle>,
     /// By which the run is woken.
     alarm: Option<Alarm>,
+    /// Attempts that began while another one of their part was not answered.
+    hedges: Vec<Attempt>,
+    has_fallen_back: bool,
 }
 
 /// An attempt to be started.
@@ -191,8 +198,9 @@ impl Run {
     /// A run, which begins when [`run`](Self::run) or [`begin`](Self::begin) is called.
     pub(crate) fn new(shared: &Arc<Shared>, plan: Plan, parts: Vec<PartRun>, way: Way) -> Arc<Run> {
         let machine = Job::new(&plan, shared.budget.clone());
-        let (starts, tokens, calls, alarm) = Default::default();
-        let course = Mutex::new(Course { machine, parts, starts, tokens, calls, alarm });
+        let (starts, tokens, calls, alarm, hedges, has_fallen_back) = Default::default();
+        let course = Course { machine, parts, starts, tokens, calls, alarm, hedges, has_fallen_back };
+        let course = Mutex::new(course);
         let news = VecDeque::from([News::Begin]);
         // Until it begins nobody else may drive it.
         let inbox = Inbox { news, is_driven: true, wakes_at: None, then: Then::Waits };
@@ -337,7 +345,8 @@ impl Run {
         // A daemon that has answered is not disturbed.
         course.calls.drain(..).for_each(|call| call.cancel());
         let parts = std::mem::take(&mut course.parts).into_iter();
-        Over { verdict, parts: parts.map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect() }
+        let parts = parts.map(|part| part.ended.unwrap_or_else(Ending::unsent)).collect();
+        Over { verdict, parts, has_fallen_back: course.has_fallen_back }
     }
 
     fn is_over(&self, over: Over) {
@@ -363,6 +372,7 @@ impl Run {
                 // A server that has been tried is never chosen again.
                 Some(Step::Start { attempt, .. }) => {
                     let through_daemon = !matches!(self.way, Way::Direct { .. }) && attempt.number == 0;
+                    self.count(course, attempt);
                     course.starts.push(Start { attempt, through_daemon });
                 }
                 Some(Step::Cancel(attempt)) => self.cancel(course, attempt),
@@ -373,6 +383,19 @@ impl Run {
                 // Those that start together may leave as one message.
                 None => self.start(course, driver),
             }
+        }
+    }
+
+    /// Counts an attempt that is about to start, if it is a further one.
+    fn count(&self, course: &mut Course, attempt: Attempt) {
+        let counts = &self.shared.counts;
+        match course.parts[attempt.part].attempts.iter().any(|other| !other.is_over) {
+            _ if attempt.number == 0 => {}
+            true => {
+                counts.hedges.add();
+                course.hedges.push(attempt);
+            }
+            false => counts.retries.add(),
         }
     }
 
@@ -406,7 +429,7 @@ impl Run {
         for attempt in attempts {
             let part = &mut course.parts[attempt.part];
             part.begun.get_or_insert(begun);
-            part.put(*attempt, AttemptRun { begun, handle: None, _guard: None });
+            part.put(*attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
         }
         let plan = self.plan_left();
         let sent = way::send((&self.way, &course.parts), (attempts, &plan, self.time_left()), self);
@@ -457,7 +480,7 @@ impl Run {
         let Chosen { object, guard } = match part.choose() {
             Ok(chosen) => chosen,
             Err(e) => {
-                part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
+                part.put(attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
                 self.bring(News::Ended(attempt, Err(e)));
                 return;
             }
@@ -466,13 +489,16 @@ impl Run {
         let object = match part.request.readable_by(&object) {
             Ok(object) => object,
             Err(e) => {
-                part.put(attempt, AttemptRun { begun, handle: None, _guard: None });
+                part.put(attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
                 self.bring(News::Ended(attempt, Err(e)));
                 return;
             }
         };
         let passing = within(limit, || part.request.passing_to(&object));
-        part.put(attempt, AttemptRun { begun, handle: Some(passing.handle()), _guard: guard });
+        part.put(
+            attempt,
+            AttemptRun { begun, handle: Some(passing.handle()), _guard: guard, is_over: false },
+        );
         let run = self.clone();
         let begin = move || {
             let then = run.clone();
@@ -507,6 +533,7 @@ impl Run {
                 handle.cancel();
             }
             run._guard = None;
+            run.is_over = true;
             // Else the delay after which a hedge starts would sink.
             let took = run.begun.elapsed();
             self.measure(course, attempt, took);
@@ -552,6 +579,7 @@ impl Run {
             // The daemon has not taken it. That is no further attempt.
             Err(e) if e.completed == CompletionStatus::No && self.way.falls_back() => {
                 self.shared.counts.fallbacks.add();
+                course.has_fallen_back = true;
                 return course.starts.push(Start { attempt, through_daemon: false });
             }
             Err(e) => return self.answered(course, attempt, ended_by(&e), Err(e)),
@@ -595,6 +623,11 @@ impl Run {
     }
 
     fn tell(&self, course: &mut Course, part: usize, outcome: Outcome) {
+        if let Outcome::Result(attempt) | Outcome::Exception(attempt, RaisedBy::Application) = outcome
+            && course.hedges.contains(&attempt)
+        {
+            self.shared.counts.hedges_won.add();
+        }
         let part = &mut course.parts[part];
         let (took, attempts) = (self.begun.elapsed(), part.attempts.len());
         let done = match outcome {
@@ -631,6 +664,7 @@ impl Course {
         let run = self.parts[attempt.part].attempts.get_mut(attempt.number as usize)?;
         run._guard = None;
         run.handle = None;
+        run.is_over = true;
         Some(run.begun.elapsed())
     }
 }

@@ -2,5 +2,6 @@
 
 mod architectures;
 mod characters;
+mod counts;
 mod quorums;
 mod stage;

@@ -29,7 +29,8 @@ pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) servers: [(Orb, ProbeRef); 2],
     pub(crate) client: Orb,
-    _orb: Orb,
+    /// That of the daemon.
+    pub(crate) orb: Orb,
 }
 
 /// Names to servers, as references of an ORB.
@@ -60,7 +61,7 @@ impl Stage {
         let client = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
         let at = daemon.reference().object().to_ior_string();
         let jobs = Jobs::builder(&client).handles(table(&client, &names)).daemon(&at).unwrap().build();
-        Stage { jobs, daemon, servers, client, _orb: orb }
+        Stage { jobs, daemon, servers, client, orb }
     }
 
     pub(crate) fn fact(&self, name: &str) -> u64 {
