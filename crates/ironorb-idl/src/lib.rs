@@ -43,6 +43,7 @@ mod literal;
 mod load;
 pub mod model;
 mod options;
+mod parallel;
 mod parse;
 mod preprocess;
 mod render;

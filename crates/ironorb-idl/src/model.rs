@@ -5,6 +5,7 @@
 //! check nothing again.
 
 pub use crate::caching::Caching;
+pub use crate::parallel::{Distribution, Join, Parallel, Reduction};
 use crate::source::Span;
 pub use crate::timing::{Level, Timing};
 
@@ -263,6 +264,8 @@ pub struct Operation {
     /// Carrying it out twice leaves the object as carrying it out once does (`@idempotent`). So is one that clients run
     /// themselves.
     pub is_idempotent: bool,
+    /// How parts of an object carry it out together (`@parallel`).
+    pub parallel: Option<Parallel>,
 }
 
 /// Direction of a parameter.

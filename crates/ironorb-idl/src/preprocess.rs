@@ -341,11 +341,13 @@ impl Preprocessor<'_> {
 }
 
 /// The annotations that may stand in a comment.
-const IN_COMMENTS: [(&str, Form); 4] = [
+const IN_COMMENTS: [(&str, Form); 6] = [
     ("@owned", Form::Bare),
     ("@rt", Form::WithValues),
     ("@cached", Form::Either),
     ("@idempotent", Form::Bare),
+    ("@parallel", Form::WithValues),
+    ("@reduce", Form::WithValues),
 ];
 
 /// How an annotation is written in a comment. What is written in another way is a comment.

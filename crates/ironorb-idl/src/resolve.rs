@@ -13,6 +13,7 @@ mod ids;
 mod interfaces;
 mod limits;
 mod lookup;
+mod parallel;
 mod quad;
 mod recursion;
 mod redefinition;
@@ -80,6 +81,7 @@ pub(crate) fn resolve<'a>(
         timed: ast::Lead::NO_TOKEN,
         cached: ast::Lead::NO_TOKEN,
         idempotent: ast::Lead::NO_TOKEN,
+        parallel: ast::Lead::NO_TOKEN..=ast::Lead::NO_TOKEN,
         caching_of_interface: None,
         supplement: redefinition::supplement(unit, ast),
     };
@@ -122,6 +124,8 @@ struct Resolver<'a> {
     cached: u32,
     /// The lead of the last operation or attribute with `@idempotent`.
     idempotent: u32,
+    /// The leads of the last operation that is called remotely and of its parameters.
+    parallel: std::ops::RangeInclusive<u32>,
     /// How the attributes of the interface that is being read may be cached.
     caching_of_interface: Option<Caching>,
     /// The items of module `CORBA` in the built-in file, by folded name, where another file is read in its

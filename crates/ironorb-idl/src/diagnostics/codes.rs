@@ -607,6 +607,34 @@ codes! {
         "An operation is idempotent or not: there is nothing more to say, and no need to say it twice."
         "interface I { @idempotent(TRUE) void set(in long value); };"
         "interface I { @idempotent void set(in long value); };"
+    549 Error PARALLEL_NOT_HERE
+        "`@parallel` stands once before an `in` or `inout` parameter that is a sequence, of an operation that is called remotely, has a reply, and is not run by clients over cached attributes."
+        "interface I { void set(@parallel(block) in long value); };"
+        "interface I { void set(@parallel(block) in sequence<long> values); };"
+    550 Error NOT_A_DISTRIBUTION
+        "`@parallel` says which elements of the sequence a part gets: with `block` those that follow one another, with `cyclic` each in its turn."
+        "interface I { void set(@parallel in sequence<long> values); };"
+        "interface I { void set(@parallel(block) in sequence<long> values); };"
+    551 Error DISTRIBUTIONS_DIFFER
+        "The parallel parameters of an operation have one length, and a part gets the same places of each."
+        "interface I { void add(@parallel(block) in sequence<long> a, @parallel(cyclic) in sequence<long> b); };"
+        "interface I { void add(@parallel(cyclic) in sequence<long> a, @parallel(cyclic) in sequence<long> b); };"
+    552 Error NOT_JOINED
+        "Each part of an object gives its results, and the caller gets one. Sequences are put together; of other results, and of an `inout` sequence that each part gets whole, `@reduce` says how."
+        "interface I { long long total(@parallel(block) in sequence<long> values); };"
+        "interface I { @reduce(sum) long long total(@parallel(block) in sequence<long> values); };"
+    553 Error REDUCE_NOT_HERE
+        "`@reduce` stands once before an operation, for its return value, or before an `out` or `inout` parameter. The operation has `@parallel` parameters; what comes back of these is put together."
+        "interface I { @reduce(sum) long total(in sequence<long> values); };"
+        "interface I { @reduce(sum) long total(@parallel(block) in sequence<long> values); };"
+    554 Error NOT_A_REDUCTION
+        "`@reduce` names how results become one: `sum`, `product`, `min`, `max`, `and`, `or`, `first` or `equal`."
+        "interface I { @reduce(mean) long total(@parallel(block) in sequence<long> values); };"
+        "interface I { @reduce(sum) long total(@parallel(block) in sequence<long> values); };"
+    555 Error REDUCTION_DOES_NOT_FIT
+        "Numbers have a sum, a product, a minimum and a maximum; booleans and whole numbers are joined by `and` and `or`. So are sequences of them, element by element. `equal` is for these, texts and enumerators, and `first` for all types."
+        "interface I { @reduce(sum) string list(@parallel(block) in sequence<long> values); };"
+        "interface I { @reduce(first) string list(@parallel(block) in sequence<long> values); };"
 
     // IDL06xx: constants.
     601 Error NOT_A_CONSTANT_TYPE

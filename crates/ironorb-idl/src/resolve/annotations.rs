@@ -27,6 +27,7 @@ impl Resolver<'_> {
         self.report_timings(lead, scope);
         self.report_cachings(lead, scope);
         self.report_idempotence(lead, scope);
+        self.report_parallel(lead, scope);
         let list: Vec<Annotation> =
             lead.annotations.iter().map(|annotation| self.annotation(annotation, scope)).collect();
         let copy = self.copied_annotations(&list, lead.annotations[0].span);
@@ -373,8 +374,10 @@ const STANDARD: &[&str] = &[
     "oneway",
     "optional",
     "owned",
+    "parallel",
     "position",
     "range",
+    "reduce",
     "rt",
     "service",
     "topic",

@@ -230,6 +230,7 @@ impl Resolver<'_> {
             self.check_local_use(result, operation.result.span, scope);
         }
         let inner = self.open_parameter_scope(scope);
+        self.expect_parallel(lead, operation, scope);
         let parameters = self.parameters(&operation.parameters, inner, scope);
         let raises = self.raises(operation.raises.as_ref(), scope);
         let mut context = None;
@@ -250,6 +251,7 @@ impl Resolver<'_> {
         let timing = self.timing(lead, scope);
         let is_cached = self.is_cached_read(lead, operation, scope);
         let is_idempotent = self.is_idempotent(lead, scope) || is_cached;
+        let parallel = self.parallel(lead, operation, (result.as_ref(), &parameters), is_cached, scope);
         let operation = Operation {
             oneway: operation.oneway.is_some(),
             result: result.unwrap_or(Type::Void),
@@ -259,6 +261,7 @@ impl Resolver<'_> {
             timing,
             is_cached,
             is_idempotent,
+            parallel,
         };
         self.define(lead, name, scope, DefKind::Operation(operation));
     }
