@@ -23,6 +23,8 @@ pub(crate) struct DefNames {
     pub(crate) asynchronous: String,
     /// The trait of servants of an interface that answer later.
     pub(crate) deferred: String,
+    /// The trait of the operations of an interface that parts of an object carry out together.
+    pub(crate) parallel: String,
     /// The asynchronous method of an operation, or of reading an attribute.
     pub(crate) later: String,
     /// The asynchronous method of writing an attribute.
@@ -119,6 +121,9 @@ impl Names {
                 if interface.items.iter().any(|&item| is_cached(model, item)) {
                     names.state = scope.types.take([own, "State"].concat());
                     names.update = scope.types.take([own, "Update"].concat());
+                }
+                if interface.items.iter().any(|&item| is_parallel(model, item)) {
+                    names.parallel = scope.types.take([own, "Parallel"].concat());
                 }
             }
             if let DefKind::Value(value) = &def.kind {
@@ -256,6 +261,11 @@ pub(crate) fn is_cached(model: &Model, id: DefId) -> bool {
 /// Whether something is an operation that clients run over the state that they hold.
 pub(crate) fn is_cached_read(model: &Model, id: DefId) -> bool {
     matches!(&model.get(id).kind, DefKind::Operation(operation) if operation.is_cached)
+}
+
+/// Whether something is an operation that parts of an object carry out together.
+pub(crate) fn is_parallel(model: &Model, id: DefId) -> bool {
+    matches!(&model.get(id).kind, DefKind::Operation(operation) if operation.parallel.is_some())
 }
 
 /// The items of an interface or valuetype.

@@ -309,6 +309,8 @@ pub(crate) struct Remote<'t> {
     /// The traits of asynchronous calls and of servants that answer later.
     pub(crate) asynchronous: Text<'t>,
     pub(crate) deferred: Text<'t>,
+    /// The operations that parts of an object carry out together, if there are any, and their trait.
+    pub(crate) parallel: Option<Parallel<'t>>,
     /// Whether valuetypes may be passed in place of its references.
     pub(crate) is_abstract: bool,
     /// Every direct and indirect base.
@@ -318,6 +320,26 @@ pub(crate) struct Remote<'t> {
     pub(crate) operations: Vec<Text<'t>>,
     /// The numbers of the interface's own.
     pub(crate) own: Range<usize>,
+}
+
+/// Operations that parts of an object carry out together.
+#[derive(Debug)]
+pub(crate) struct Parallel<'t> {
+    /// The trait.
+    pub(crate) name: Text<'t>,
+    pub(crate) methods: Vec<ParallelMethod<'t>>,
+}
+
+/// An operation that parts of an object carry out together.
+#[derive(Debug)]
+pub(crate) struct ParallelMethod<'t> {
+    /// Its parameters are borrowed, also where servants may keep them.
+    pub(crate) method: Method<'t>,
+    /// What a part gets of each parameter, for the macro.
+    pub(crate) ways: Vec<&'static str>,
+    pub(crate) distribution: &'static str,
+    /// How each result is joined: a type of the support module.
+    pub(crate) joins: Vec<Text<'t>>,
 }
 
 /// A base of an interface that can be called remotely.

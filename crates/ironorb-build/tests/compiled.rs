@@ -19,7 +19,7 @@ macro_rules! cases {
 
 cases! {
     abstract_interfaces any bounds boxes building_blocks custom_values docs enums_constants external external_base file_scope fixed inheritance letters local_native many_results marshalling names
-    operations owned recursion structs timing unions value_operations values
+    operations owned parallel recursion structs timing unions value_operations values
 }
 
 use bounds::bounds::{Choice, Holder};

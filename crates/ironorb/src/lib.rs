@@ -25,6 +25,7 @@
 //! | make and configure an ORB | [`Orb::builder`], [`OrbBuilder`], [`settings`] |
 //! | serve objects | [`Poa::activate`], [`poa`] |
 //! | find and call objects | [`Orb::resolve`], [`TypedRef`], [`ObjectRef`], [`naming`] |
+//! | call an object that is several parts, each with its share of a sequence | [`parallel`] |
 //! | call asynchronously, reply after the upcall | [`Pending`], [`Deferred`], [`Reply`] |
 //! | set timeouts and other policies of calls | [`with_timeout`], [`InvocationPolicies`] |
 //! | pass deadlines on to servers | [`OrbBuilder::deadline_propagation`], [`remaining_time`] |
@@ -54,6 +55,7 @@ pub mod interceptor;
 mod lane;
 mod object;
 mod orb;
+pub mod parallel;
 pub mod poa;
 pub mod rt;
 pub mod status;

@@ -8,7 +8,9 @@ use ironorb_idl::model::Timing;
 use super::items::quoted;
 use super::{Printer, ROOT_ALLOW};
 use crate::hash::PerfectHash;
-use crate::tree::{Base, Cached, Interface, Method, OperationError, Reads, Remote, Text};
+use crate::tree::{
+    Base, Cached, Interface, Method, OperationError, Parallel, ParallelMethod, Parameter, Reads, Remote, Text,
+};
 
 impl Printer {
     pub(super) fn interface(&mut self, interface: &Interface<'_>, support: &str) {
@@ -238,6 +240,66 @@ impl Printer {
         self.deferred(interface, remote, support);
         self.blank();
         self.bodies(interface, remote, support);
+        if let Some(parallel) = &remote.parallel {
+            self.blank();
+            self.parallel(interface, remote, parallel, support);
+        }
+    }
+
+    /// Prints the trait of the operations that parts of an object carry out together. A macro makes its bodies.
+    fn parallel(
+        &mut self,
+        interface: &Interface<'_>,
+        remote: &Remote<'_>,
+        parallel: &Parallel<'_>,
+        support: &str,
+    ) {
+        let name = &interface.name;
+        self.put(&["/// The operations of [`", name, "`] that parts of an object carry out together."]);
+        self.allowed();
+        self.put(&["pub trait ", &parallel.name, " {"]);
+        self.indented(|out| {
+            for (at, ParallelMethod { method, .. }) in parallel.methods.iter().enumerate() {
+                if at > 0 {
+                    out.blank();
+                }
+                let of = ["`](", name, "::", &method.name, ")"].concat();
+                out.put(&["/// Calls [`", &method.name, &of, " of all parts, each with its share."]);
+                out.signature(method);
+            }
+        });
+        self.line("}");
+        self.blank();
+        self.put(&[support, "::parallel! {"]);
+        self.indented(|out| {
+            let head = [&parallel.name, ": dyn ", name].concat();
+            out.put(&[&head, ", ", &remote.asynchronous, ";"]);
+            for ParallelMethod { method, ways, distribution, joins } in &parallel.methods {
+                let with_way = |(way, p): (&&str, &Parameter<'_>)| [way, " ", &p.name, ": ", &p.ty].concat();
+                let parameters: Vec<String> = ways.iter().zip(&method.parameters).map(with_way).collect();
+                let is_shared = |way: &&str| way.starts_with("shared");
+                let shared: Vec<&str> = ways
+                    .iter()
+                    .zip(&method.parameters)
+                    .filter(|(way, _)| is_shared(way))
+                    .map(|(_, p)| &*p.name)
+                    .collect();
+                let head = ["fn ", &method.name, " / ", &method.later, "("].concat();
+                let value = ["-> ", &tuple(&method.results), ", ", &method.error].concat();
+                let joined =
+                    ["= ", distribution, " [", &shared.join(", "), "] ", &tuple(joins), ";"].concat();
+                if !out.put_list_if_fits(&[&head], &parameters, &[")"]) {
+                    out.filled(&head, &parameters, ")");
+                }
+                out.indented(|out| {
+                    if !out.put_if_fits(&[&value, " ", &joined]) {
+                        out.line(&value);
+                        out.line(&joined);
+                    }
+                });
+            }
+        });
+        self.line("}");
     }
 
     /// Prints the state of cached attributes. A macro makes the items.

@@ -1,8 +1,8 @@
 //! Interfaces: the trait, the typed reference, the errors of operations and the table of operations.
 
 use ironorb_idl::model::{
-    Attribute, Caching, DefId, DefKind, Definition, Direction, Interface, InterfaceKind, Model, Operation,
-    Type,
+    Attribute, Caching, DefId, DefKind, Definition, Direction, Distribution, Interface, InterfaceKind, Join,
+    Model, Operation, Reduction, Type,
 };
 
 use super::types::joined;
@@ -139,12 +139,50 @@ impl<'a> Lowerer<'a> {
             skeleton: names.skeleton.as_str().into(),
             asynchronous: names.asynchronous.as_str().into(),
             deferred: names.deferred.as_str().into(),
+            parallel: self.parallel(def, interface, at),
             is_abstract: interface.kind == InterfaceKind::Abstract,
             bases,
             table,
             operations,
             own,
         }
+    }
+
+    /// The operations that parts of an object carry out together.
+    fn parallel(
+        &'a self,
+        def: &'a Definition,
+        interface: &'a Interface,
+        at: &Place<'a>,
+    ) -> Option<tree::Parallel<'a>> {
+        let method = |&id: &DefId| {
+            let item = self.model.get(id);
+            let DefKind::Operation(operation) = &item.kind else { return None };
+            let parallel = operation.parallel.as_ref()?;
+            let mut method = self.operation(def, item, operation, at);
+            let mut ways = Vec::new();
+            let ins = operation.parameters.iter().enumerate();
+            let ins = ins.filter(|(_, parameter)| parameter.direction != Direction::Out);
+            for ((place, parameter), lowered) in ins.zip(&mut method.parameters) {
+                (lowered.ty, lowered.way) = self.parameter(&parameter.ty, at);
+                let is_owned = owned::is_owned(parameter) && parameter.direction == Direction::In;
+                ways.push(match (parallel.shared.contains(&place), is_owned) {
+                    (true, false) => "shared",
+                    (false, false) => "whole",
+                    (true, true) => "shared_owned",
+                    (false, true) => "whole_owned",
+                });
+            }
+            let distribution = match parallel.distribution {
+                Distribution::Block => "Block",
+                Distribution::Cyclic => "Cyclic",
+            };
+            let joins = parallel.joins.iter().map(|join| self.support(join_name(*join), at)).collect();
+            Some(tree::ParallelMethod { method, ways, distribution, joins })
+        };
+        let methods: Vec<_> = interface.items.iter().filter_map(method).collect();
+        let name = self.names.of(def.id).parallel.as_str();
+        (!methods.is_empty()).then(|| tree::Parallel { name: name.into(), methods })
     }
 
     pub(super) fn methods(
@@ -362,6 +400,21 @@ fn wire_names<'a>(lowerer: &'a Lowerer<'a>, items: &[DefId]) -> Vec<Text<'a>> {
     let reads = items.iter().filter(|id| is_cached_read(lowerer.model, **id));
     names.extend(reads.map(|&id| lowerer.model.get(id).name.as_str().into()));
     names
+}
+
+/// The type of the support module that joins results.
+fn join_name(join: Join) -> &'static str {
+    match join {
+        Join::Concatenated => "Concatenated",
+        Join::Reduced(Reduction::Sum) => "Sum",
+        Join::Reduced(Reduction::Product) => "Product",
+        Join::Reduced(Reduction::Min) => "Min",
+        Join::Reduced(Reduction::Max) => "Max",
+        Join::Reduced(Reduction::And) => "And",
+        Join::Reduced(Reduction::Or) => "Or",
+        Join::Reduced(Reduction::First) => "First",
+        Join::Reduced(Reduction::Equal) => "Equal",
+    }
 }
 
 fn caching(model: &Model, id: DefId) -> Option<&Caching> {

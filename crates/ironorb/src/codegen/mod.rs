@@ -9,6 +9,7 @@ mod errors;
 mod interface_macros;
 mod interpreted_macros;
 mod macros;
+mod parallel_macros;
 mod reference;
 mod remote_operation;
 mod value_macros;
@@ -19,6 +20,7 @@ pub use codec::*;
 pub use errors::*;
 pub use interface_macros::*;
 pub use macros::*;
+pub use parallel_macros::*;
 pub use reference::*;
 pub use remote_operation::{
     Answer, Argument, ArgumentList, Borrowed, Checked, CheckedOwnable, Copied, Elements, Lent, Nillable,
@@ -44,6 +46,10 @@ pub use crate::object::operation_table::{
 pub use crate::object::timing::Timing;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
+pub use crate::parallel::{
+    And, Concatenated, Distribution, Equal, First, Max, Min, Or, ParallelRef, Product, Share, Sum,
+    call_in_parallel,
+};
 pub use crate::poa::PoaError;
 pub use crate::poa::servant::{
     Call, Deferred, DeferredServant, InterfaceOf, InterfaceTimings, LocalSlot, Replied, Reply,
