@@ -519,7 +519,9 @@ mod tests {
         let keys: Vec<OwnerKey> = (0..5).map(|token| registry.open(token, second, NOW).unwrap().0).collect();
         registry.register(keys[1], (0..9).map(|n| offer(&n.to_string(), "a")).collect(), NOW).unwrap();
         let later = NOW + second * 3 / 4;
-        keys[..3].iter().for_each(|key| drop(registry.renew_loaded(*key, Some(7), later).unwrap()));
+        for key in &keys[..3] {
+            registry.renew_loaded(*key, Some(7), later).unwrap();
+        }
         registry.renew(keys[0], later).unwrap();
         registry.renew_loaded(OwnerKey { token: 99, ..keys[3] }, Some(1), later).unwrap_err();
         let page = registry.owners_after(0, 2, later);
