@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -100,7 +101,11 @@ impl PartRun {
     fn choose(&mut self) -> Result<Chosen, SystemException> {
         match self.unknown.take() {
             Some(e) => Err(e),
-            None => self.target.choose(&self.tried, self.request.operation()),
+            // The program's own choice may panic, on a thread that the whole job depends on.
+            None => {
+                let choose = || self.target.choose(&self.tried, self.request.operation());
+                catch_unwind(AssertUnwindSafe(choose)).unwrap_or_else(|_reported| Err(no_choice()))
+            }
         }
     }
 }
@@ -695,6 +700,12 @@ fn within<T>(limit: Option<Duration>, begin: impl FnOnce() -> T) -> T {
         Some(limit) => with_timeout(Some(limit), begin),
         None => begin(),
     }
+}
+
+#[cold]
+fn no_choice() -> SystemException {
+    SystemException::new(SystemExceptionKind::Internal, MinorCode::NONE, CompletionStatus::No)
+        .with_detail("the choice of a server has panicked")
 }
 
 #[cold]

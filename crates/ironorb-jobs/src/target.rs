@@ -13,7 +13,8 @@ pub trait Servers: Send + Sync + 'static {
     /// How many there are now.
     fn count(&self) -> usize;
 
-    /// Chooses one for a request, but for those that have been `tried`. `None` if no other is left. Does not block.
+    /// Chooses one for a request, but for those that have been `tried`. `None` if no other is left. Must not block: receivers of replies
+    /// call it. If it panics, the attempt fails with INTERNAL, COMPLETED_NO.
     fn choose(&self, tried: &[ObjectRef]) -> Option<Chosen>;
 }
 

@@ -3,5 +3,6 @@
 mod architectures;
 mod characters;
 mod counts;
+mod many;
 mod quorums;
 mod stage;

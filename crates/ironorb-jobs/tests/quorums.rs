@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ironorb::{ObjectRef, TypedRef};
-use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
+use ironorb_jobs::{Architecture, Chosen, Job, PartEnd, PartOptions, Quorum, Servers, Verdict};
 use ironorb_tests::eventually;
 use ironorb_tests::executor::run;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
@@ -126,6 +126,32 @@ fn another_server_is_asked_when_one_has_gone() {
         .run();
     assert!(matches!(end.parts, (PartEnd::Result(3),)), "{:?}", end.parts);
     assert_eq!(end.times[0].attempts, 2);
+}
+
+/// A choice that panics fails its attempt, also where no caller is there to hear of it.
+#[test]
+fn a_choice_that_panics_ends_its_part() {
+    struct Panics;
+    impl Servers for Panics {
+        fn count(&self) -> usize {
+            2
+        }
+
+        fn choose(&self, _: &[ObjectRef]) -> Option<Chosen> {
+            panic!("this server is not to be chosen")
+        }
+    }
+    let stage = Stage::new();
+    let job = || {
+        stage
+            .jobs
+            .job()
+            .call_any(Arc::new(Panics), PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2))
+    };
+    for end in [job().run(), run(job().begin())] {
+        let (PartEnd::Exception(e),) = end.parts else { panic!("{:?}", end.parts) };
+        assert_eq!(e.kind, ironorb::SystemExceptionKind::Internal);
+    }
 }
 
 /// A daemon that has no thread and no room refuses a job. The policy `Auto` runs it from here then.
