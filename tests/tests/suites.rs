@@ -132,6 +132,29 @@ fn jobs_take_as_many_messages_as_the_paper_says() {
     };
     assert_eq!(["S", "HP", "FP"].map(messages), [[12.0], [10.0], [11.0]].map(Vec::from));
     assert_eq!(messages("SP"), [6.0, 6.0], "with either daemon");
+    let of = |way: &str, name: &str| {
+        let row = runs.iter().find(|row| row["architecture"] == way && row["daemon"] == "multi").unwrap();
+        row[name].as_f64()
+    };
+    // A header of GIOP, and the payload of two parts there and back, are the least that messages have.
+    for (way, messages) in [("S", 12.0), ("HP", 10.0), ("FP", 11.0), ("SP", 6.0)] {
+        assert!(of(way, "bytes") > Some(12.0 * messages + 4.0 * 50.0), "{way}");
+    }
+    assert!(of("SP", "bytes") < of("HP", "bytes"), "HP asks for handles, and verifies them");
+    // Where strace is not installed, or may not trace, they are missing.
+    let traced = lines_of(&lines, "system-calls");
+    assert!([0, 5].contains(&traced.len()), "{traced:?}");
+    for row in traced {
+        let way = row["architecture"].as_str().unwrap();
+        let [client, daemon, stations] =
+            ["client", "daemon", "stations"].map(|name| row[name].as_f64().unwrap());
+        // A message takes a call at either end.
+        assert!(client > 2.0 && stations > 4.0, "{row}");
+        if row["daemon"] == "multi" {
+            let sum = client + daemon + stations;
+            assert!((of(way, "system_calls").unwrap() - sum).abs() < 0.01, "{row}");
+        }
+    }
 }
 
 #[test]
@@ -142,7 +165,10 @@ fn jobs_with_late_parts_are_measured_with_hedges_and_without() {
     for row in rows {
         let more = row["requests_more_percent"].as_f64().unwrap();
         assert!(if row["hedges"] == "with" { more <= 30.0 } else { more == 0.0 }, "{row}");
+        let late = if row["parts"] == 1 { 1.0 } else { 4.901 };
+        assert!((row["arithmetic_late_percent"].as_f64().unwrap() - late).abs() < 0.01, "{row}");
     }
+    assert!(out.contains("\n5 parts: 4.90 % of jobs have a late one; "), "{out}");
 }
 
 /// Runs a suite with one quick repetition. Returns its rows of this kind that are of omniORB; each has been measured or says

@@ -1,5 +1,6 @@
 //! Reports as text, as lines of JSON and as a page, in one style for every suite.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +44,7 @@ pub(crate) struct Table {
     /// A parameter whose values form columns side by side.
     pub(crate) across: Option<&'static str>,
     /// What the reader must know about the figures.
-    pub(crate) notes: &'static str,
+    pub(crate) notes: Cow<'static, str>,
     pub(crate) charts: Vec<Chart>,
     /// The origin of the figures, if they were not measured on this machine.
     pub(crate) elsewhere: Option<&'static str>,
@@ -62,8 +63,8 @@ impl Table {
         Table { blocks, ..self }
     }
 
-    pub(crate) fn notes(self, notes: &'static str) -> Table {
-        Table { notes, ..self }
+    pub(crate) fn notes(self, notes: impl Into<Cow<'static, str>>) -> Table {
+        Table { notes: notes.into(), ..self }
     }
 
     pub(crate) fn charts(self, charts: Vec<Chart>) -> Table {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use ironorb::{Deferred, ObjectRef, Orb, Pending, Reply, SystemException, TypedRef as _};
-use ironorb_jobs::{InTurn, JobCounts, Jobs, PartOptions};
+use ironorb_jobs::{HEDGES_MAX, InTurn, JobCounts, Jobs, PartOptions};
 
 use crate::error::BenchError;
 use crate::generated_jobs::jobs_cases::{DeferredStation, StationAsync as _, StationRef};
@@ -17,7 +17,7 @@ use crate::options::Run;
 use crate::process::Process;
 use crate::render::{Report, Table};
 use crate::role::{self, Role, RoleArgs};
-use crate::row::{Figure, Row, parameters};
+use crate::row::{Figure, Row, digits, parameters};
 
 /// `ironorb bench tail`
 #[derive(Debug, Clone, clap::Args)]
@@ -41,9 +41,11 @@ pub(crate) struct TailOptions {
     pub(crate) run: Run,
 }
 
-const NOTES: &str = "milliseconds of a job: its slowest part. requests more: hedges and retries over first requests, at most 5 %. arithmetic: how many\n\
-    jobs have a late part, and how many have one whose hedge is late, too, if each part had one. A hedge goes to another server of the\n\
-    name when a part takes longer than the 97th percentile of all. The first jobs, of which that is learnt, are not counted.";
+const NOTES: &str = "milliseconds of a job: its slowest part. requests more: hedges and retries over first requests, at most 5 %. refused percent: of the\n\
+    hedges that were due, those that the budget did not allow. A hedge goes to another server of the name when a part takes longer\n\
+    than the 97th percentile of all. The first jobs, of which that is learnt, are not counted. arithmetic late percent: the jobs that\n\
+    have a late part; slow percent: those with a late part whose hedges are refused, as often as in this row, or late, too. Above 0.1\n\
+    it is their time that p99.9 shows, and else that of a hedge after a usual part.";
 
 /// The processes of the suite.
 pub(crate) const ROLES: &[Role] = &[Role { name: SERVER, run: serve }];
@@ -70,8 +72,31 @@ pub(crate) fn measure(options: &TailOptions) -> Result<Report, BenchError> {
         }
     }
     servers.into_iter().try_for_each(Process::end)?;
-    report.tables.push(Table::new("tail", "jobs with late parts", rows).blocks(&["parts"]).notes(NOTES));
+    let says: Vec<String> = rows.iter().filter_map(in_words).collect();
+    let notes = format!("{NOTES}\n{}", says.join("\n"));
+    report.tables.push(Table::new("tail", "jobs with late parts", rows).blocks(&["workload"]).notes(notes));
     Ok(report)
+}
+
+/// What the arithmetic says of a row with hedges.
+fn in_words(row: &Row) -> Option<String> {
+    if row.text("hedges") != "with" {
+        return None;
+    }
+    let number = |name| row.median(name).map(digits);
+    let slow = row.median("arithmetic_slow_percent")?;
+    let then = if slow > 0.1 {
+        "more than one of a thousand, so that hedges cannot make p99.9 short"
+    } else {
+        "fewer than one of a thousand, so that hedges make p99.9 short"
+    };
+    Some(format!(
+        "{} parts: {} % of jobs have a late one; {} % of the hedges that are due are refused; {} % of jobs are late nevertheless, {then}.",
+        row.text("parts"),
+        number("arithmetic_late_percent")?,
+        number("refused_percent")?,
+        digits(slow),
+    ))
 }
 
 /// Jobs that are not counted: delays are learnt of them.
@@ -129,21 +154,83 @@ fn row(options: &TailOptions, references: &[String], parts: usize, hedged: bool)
     let after = jobs.counts();
     orb.shutdown(true)?;
     let percentile = |percent: f64| times.value_at_percentile(percent) as f64 / 1e6;
-    let late = f64::from(options.late_of_thousand) / 1e3;
-    let jobs_with =
-        |of_part: f64| 100.0 * (1.0 - (1.0 - of_part).powi(i32::try_from(parts).unwrap_or(i32::MAX)));
+    let arithmetic = Arithmetic {
+        parts,
+        late: f64::from(options.late_of_thousand) / 1e3,
+        // Each is to another server.
+        hedges: if hedged { options.servers.max(2).saturating_sub(1).min(HEDGES_MAX as usize) } else { 0 },
+        refused: refused(&before, &after),
+    };
     let figures = [
         ("jobs", times.len() as f64),
         ("p50_ms", percentile(50.0)),
         ("p99_ms", percentile(99.0)),
         ("p99_9_ms", percentile(99.9)),
         ("requests_more_percent", more(&before, &after)),
-        ("arithmetic_late_percent", jobs_with(late)),
-        ("arithmetic_both_late_percent", jobs_with(late * late)),
+        ("refused_percent", 100.0 * arithmetic.refused),
+        ("arithmetic_late_percent", arithmetic.jobs_with(arithmetic.late)),
+        ("arithmetic_slow_percent", arithmetic.jobs_with(arithmetic.slow_part())),
+        ("arithmetic_p99_9_ms", arithmetic.p99_9_ms(options)),
     ];
     let figures = figures.map(|(name, number)| (name.to_owned(), Figure::Number(number)));
     let hedges = if hedged { "with" } else { "without" };
-    Ok(Row { parameters: parameters![parts = parts, hedges = hedges], outcome: Ok(figures.into()) })
+    let place = parameters![workload = options.workload(), parts = parts, hedges = hedges];
+    Ok(Row { parameters: place, outcome: Ok(figures.into()) })
+}
+
+impl TailOptions {
+    /// What a row says of it.
+    fn workload(&self) -> String {
+        let ms = |us: u32| digits(f64::from(us) / 1e3);
+        let late = digits(f64::from(self.late_of_thousand) / 10.0);
+        format!(
+            "{late} % at {} ms, others at {} ms, {} servers",
+            ms(self.late_us),
+            ms(self.usual_us),
+            self.servers.max(2)
+        )
+    }
+}
+
+/// What is to be expected of a row, if parts are late independently of each other.
+struct Arithmetic {
+    parts: usize,
+    /// The share of requests that are late.
+    late: f64,
+    /// How many a part may have.
+    hedges: usize,
+    /// The share of these that the budget does not allow. Such a part has no hedge later.
+    refused: f64,
+}
+
+impl Arithmetic {
+    /// The share of parts that no request answers in time.
+    fn slow_part(&self) -> f64 {
+        // A request is late, and so is what follows: no hedge, or one that is slow in its turn.
+        (0..self.hedges).fold(self.late, |slow, _| self.late * (self.refused + (1.0 - self.refused) * slow))
+    }
+
+    /// How many jobs have a part of those that are such a share, in percent.
+    fn jobs_with(&self, share: f64) -> f64 {
+        100.0 * (1.0 - (1.0 - share).powi(i32::try_from(self.parts).unwrap_or(i32::MAX)))
+    }
+
+    fn p99_9_ms(&self, options: &TailOptions) -> f64 {
+        let [usual, late] = [options.usual_us, options.late_us].map(|us| f64::from(us) / 1e3);
+        match (self.jobs_with(self.slow_part()) > 0.1, self.jobs_with(self.late) > 0.1) {
+            (true, _) => late,
+            // It begins when a usual part has ended.
+            (false, true) => 2.0 * usual,
+            (false, false) => usual,
+        }
+    }
+}
+
+/// The share of retries and hedges that the budget did not allow.
+fn refused(before: &JobCounts, after: &JobCounts) -> f64 {
+    let refused = after.attempts.refused - before.attempts.refused;
+    let made = after.attempts.further - before.attempts.further;
+    refused as f64 / (refused + made).max(1) as f64
 }
 
 /// Requests beyond the first of each part, in percent of these.
@@ -241,5 +328,83 @@ impl Timer {
                 None => due = self.changed.wait(due).unwrap_or_else(PoisonError::into_inner),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::{Verdict, goals};
+
+    fn arithmetic(parts: usize, hedges: usize, refused: f64) -> Arithmetic {
+        Arithmetic { parts, late: 0.01, hedges, refused }
+    }
+
+    fn options() -> TailOptions {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            options: TailOptions,
+        }
+        <Alone as clap::Parser>::parse_from(["tail"]).options
+    }
+
+    fn close(figure: f64, to: f64) -> bool {
+        (figure / to - 1.0).abs() < 0.01
+    }
+
+    #[test]
+    fn late_parts_add_up_and_hedges_that_are_refused_count_as_none() {
+        assert!(close(arithmetic(100, 0, 0.0).jobs_with(0.01), 63.4));
+        assert!(close(arithmetic(1, 1, 0.0).slow_part(), 1e-4));
+        assert!(close(arithmetic(1, 2, 0.0).slow_part(), 1e-6));
+        // A tenth of a percent of parts has no hedge, and a hundredth a late one.
+        assert!(close(arithmetic(1, 1, 0.1).slow_part(), 0.01 * (0.1 + 0.9 * 0.01)));
+        assert!(close(arithmetic(1, 2, 1.0).slow_part(), 0.01));
+        let p99_9 = |parts, hedges, refused| arithmetic(parts, hedges, refused).p99_9_ms(&options());
+        assert_eq!([p99_9(1, 0, 0.0), p99_9(1, 2, 0.0), p99_9(5, 1, 0.0)], [100.0, 2.0, 2.0]);
+        // With one hedge 20 parts are too many; with two, a budget that refuses a hundredth is.
+        assert_eq!([p99_9(20, 1, 0.0), p99_9(100, 2, 0.0), p99_9(100, 2, 0.01)], [100.0, 2.0, 100.0]);
+    }
+
+    fn row(parts: usize, hedges: &str, p99_9_ms: f64, more: f64) -> Row {
+        let place = parameters![workload = options().workload(), parts = parts, hedges = hedges];
+        let figures = [
+            ("p99_9_ms", p99_9_ms),
+            ("requests_more_percent", more),
+            ("refused_percent", 12.0),
+            ("arithmetic_late_percent", 63.4),
+            ("arithmetic_slow_percent", if parts > 5 { 11.0 } else { 0.05 }),
+        ];
+        Row::of_numbers(place, figures)
+    }
+
+    #[test]
+    fn one_and_five_parts_have_goals_and_a_hundred_have_the_arithmetic() {
+        let rows = [
+            row(1, "without", 100.0, 0.0),
+            row(1, "with", 9.0, 3.1),
+            row(5, "without", 100.0, 0.0),
+            row(5, "with", 11.0, 5.1),
+            row(100, "without", 100.0, 0.0),
+            row(100, "with", 100.0, 6.0),
+        ];
+        let found = goals("tail", "tail", &rows);
+        let judged: Vec<_> = found.iter().map(|goal| (goal.figure, goal.verdict(false))).collect();
+        let (met, missed) = (Verdict::Met, Verdict::Missed);
+        assert_eq!(judged, [(0.09, met), (0.11, missed), (3.1, met), (5.1, missed)]);
+        assert_eq!(in_words(&rows[0]), None);
+        assert!(in_words(&rows[1]).unwrap().contains("hedges make p99.9 short"));
+        assert!(
+            in_words(&rows[5])
+                .unwrap()
+                .starts_with("100 parts: 63.40 % of jobs have a late one; 12 % of the")
+        );
+        // Other workloads have no goals.
+        let other = TailOptions { late_of_thousand: 20, ..options() };
+        let place = parameters![workload = other.workload(), parts = 1, hedges = "with"];
+        assert!(
+            goals("tail", "tail", &[Row::of_numbers(place, [("requests_more_percent", 9.0)])]).is_empty()
+        );
     }
 }
