@@ -123,7 +123,8 @@ fn texts(row: &Row, names: &[&str]) -> Vec<String> {
 pub(crate) fn head(title: &str) -> String {
     let title = escape(title);
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>ironorb bench: {title}</title>\n{STYLE}\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>ironorb bench: {title}</title>\n{STYLE}\
          </head>\n<body>\n<h1>{title}</h1>\n"
     )
 }
@@ -131,8 +132,10 @@ pub(crate) fn head(title: &str) -> String {
 /// The end of every page.
 pub(crate) const FOOT: &str = "</body>\n</html>\n";
 
-const STYLE: &str = "<style>body{font-family:sans-serif;margin:2em}figure{display:inline-block;margin:1em;max-width:760px;\
-    vertical-align:top}figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}\
+/// Charts are as wide as the window where that is narrow.
+const STYLE: &str = "<style>body{font-family:sans-serif;margin:min(2em,4vw)}\
+    figure{display:inline-block;margin:1em 1em 1em 0;max-width:min(760px,100%);vertical-align:top}\
+    svg{max-width:100%;height:auto}figcaption{font-weight:bold}ul{columns:2;list-style:none;padding:0;font-size:small}\
     pre{font-size:small;overflow-x:auto}</style>\n";
 
 /// Escapes text for a page.
@@ -302,6 +305,8 @@ mod tests {
             assert_eq!(html.matches("<circle").count(), 3, "{html}");
             assert!(html.contains("a &lt; b") && html.contains("not &lt;installed&gt;"));
             assert!(html.contains("ours") && html.contains("theirs"));
+            // A narrow window scales what has a box of its own, and only if the page asks for the window's width.
+            assert!(html.contains("viewBox=") && head("x").contains("width=device-width"));
         }
     }
 
