@@ -47,7 +47,8 @@ impl Store {
         database::set_meta(&txn, META, STARTS_KEY, starts + 1)?;
         let restored = read_all(&txn)?;
         txn.commit().during("counting a start")?;
-        let start = Start { life: 0, revision: (starts + 1) << REVISION_BITS, has_store: true };
+        let start =
+            Start { life: 0, revision: (starts + 1) << REVISION_BITS, has_store: true, is_shared: false };
         let store = Store { db, queue: Mutex::new(Queue::default()), committed: Condvar::new() };
         Ok((store, restored, start))
     }

@@ -3,6 +3,7 @@
 mod loads;
 mod naming_face;
 mod serving;
+mod sharing;
 
 use std::time::{Duration, Instant};
 

@@ -38,6 +38,13 @@ pub enum AgentError {
         /// The limit.
         max: u64,
     },
+    /// The agent shares names with others, and the store that decides about exclusive names cannot be asked now. Not an error
+    /// of the agent: plain names can be registered.
+    #[error("the agent cannot register exclusive names now: {why}")]
+    Unavailable {
+        /// What is wrong.
+        why: String,
+    },
     /// The agent does not know the changes any more. A [`Watch`](crate::Watch) resolves anew by itself.
     #[error("the agent does not know the changes since then")]
     Forgotten,
@@ -91,6 +98,7 @@ macro_rules! converts {
     (@Taken $e:ident) => { AgentError::Taken { name: $e.name, revision: $e.revision } };
     (@UnfitName $e:ident) => { AgentError::UnfitName { name: $e.name, why: $e.why } };
     (@LimitReached $e:ident) => { AgentError::LimitReached { what: $e.what, max: $e.max } };
+    (@Unavailable $e:ident) => { AgentError::Unavailable { why: $e.why } };
     (@Forgotten $e:ident) => {{ let _ = $e; AgentError::Forgotten }};
 }
 
@@ -100,7 +108,7 @@ converts! {
     RenewLoadedError { UnknownOwner }
     CloseError { UnknownOwner }
     RegisterError { UnknownOwner Taken UnfitName LimitReached }
-    RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached }
+    RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached Unavailable }
     RemoveError { UnknownOwner }
     WatchError { Forgotten LimitReached }
     WatchPrefixError { Forgotten LimitReached }

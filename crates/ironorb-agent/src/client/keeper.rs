@@ -1,5 +1,5 @@
 //! Keeps what a process has registered: for each agent a thread renews one lease, and registers all again where the agent
-//! has forgotten it, or did not answer. Agents share nothing, so a server is known to all of them.
+//! has forgotten it, or did not answer. A server is registered with all of them, so that none's end takes its names away.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,6 +37,8 @@ struct Place {
     failed: Option<Instant>,
     /// Whether it may not know what was registered or removed since then.
     has_missed: bool,
+    /// Whether it could not say yet who has an exclusive name. It is asked again with the next renewal.
+    has_open_claims: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -114,6 +116,10 @@ fn register_everywhere(core: &Core, offers: &[(Offer, bool)], numbers: &[u64]) -
         match registered {
             Ok(()) => outcome = Some(Ok(())),
             Err(e) if e.is_of_one_agent() => outcome = outcome.or(Some(Err(e))),
+            Err(e @ AgentError::Unavailable { .. }) => {
+                lock(&core.keeper.kept).places[at].has_open_claims = true;
+                outcome = outcome.or(Some(Err(e)));
+            }
             Err(refused) => return Err(refused),
         }
     }
@@ -284,6 +290,11 @@ fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
             // From before the request left, so that this end never thinks the lease longer than the agent does.
             let owner = Owner { key, lease: Duration::from_millis(lease.into()), renewed: began };
             lock(&core.keeper.kept).places[at].owner = Some(owner);
+            if place.has_open_claims {
+                let offers = others_kept(core, &[]);
+                lock(&core.keeper.kept).places[at].has_open_claims = false;
+                register_exclusive_ones(core, at, &owner, &offers)?;
+            }
             Ok(())
         }
         Err(AgentError::UnknownOwner) => open(core, at, agent, &[]).map(drop),
@@ -311,15 +322,12 @@ fn open(core: &Core, at: usize, agent: &AgentRef, but: &[u64]) -> Result<Owner, 
         place.owner = None;
         // What changes from here on is registered or removed by itself, after this.
         place.has_missed = false;
+        place.has_open_claims = false;
     }
     let renewed = Instant::now();
     let lease = agent.open(asked)?;
     let owner = Owner { key: lease.key, lease: Duration::from_millis(lease.lease_ms.into()), renewed };
-    let offers: Vec<_> = {
-        let kept = lock(&core.keeper.kept);
-        let others = kept.offers.iter().filter(|(number, _)| but.binary_search(number).is_err());
-        others.map(|(number, kept)| (*number, kept.clone())).collect()
-    };
+    let offers = others_kept(core, but);
     let plain: Vec<_> =
         offers.iter().filter(|(_, kept)| !kept.is_exclusive).map(|(_, kept)| kept.offer.clone()).collect();
     for some in plain.chunks(OFFERS_PER_REQUEST) {
@@ -333,6 +341,25 @@ fn open(core: &Core, at: usize, agent: &AgentRef, but: &[u64]) -> Result<Owner, 
             outcome => drop(outcome?),
         }
     }
+    register_exclusive_ones(core, at, &owner, &offers)?;
+    lock(&core.keeper.kept).places[at].owner = Some(owner);
+    Ok(owner)
+}
+
+/// What is kept, but these numbers.
+fn others_kept(core: &Core, but: &[u64]) -> Vec<(u64, KeptOffer)> {
+    let kept = lock(&core.keeper.kept);
+    let others = kept.offers.iter().filter(|(number, _)| but.binary_search(number).is_err());
+    others.map(|(number, kept)| (*number, kept.clone())).collect()
+}
+
+fn register_exclusive_ones(
+    core: &Core,
+    at: usize,
+    owner: &Owner,
+    offers: &[(u64, KeptOffer)],
+) -> Result<(), AgentError> {
+    let agent = &core.agents.all()[at];
     for (id, KeptOffer { offer, .. }) in offers.iter().filter(|(_, kept)| kept.is_exclusive && !kept.is_lost)
     {
         match agent.register_exclusive(&owner.key, offer, 0).map_err(AgentError::from) {
@@ -341,12 +368,15 @@ fn open(core: &Core, at: usize, agent: &AgentRef, but: &[u64]) -> Result<Owner, 
                     kept.is_lost = true;
                 }
             }
+            // An owner that is given up for this would leave its other names behind.
+            Err(AgentError::Unavailable { .. }) => {
+                lock(&core.keeper.kept).places[at].has_open_claims = true;
+            }
             Err(AgentError::UnfitName { .. } | AgentError::LimitReached { .. }) => {}
             outcome => drop(outcome?),
         }
     }
-    lock(&core.keeper.kept).places[at].owner = Some(owner);
-    Ok(owner)
+    Ok(())
 }
 
 /// What is refused is left out: the other names of the process must not leave with it.

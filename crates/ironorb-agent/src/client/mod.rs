@@ -26,8 +26,7 @@ pub use pool::{Chosen, Pool};
 pub use registration::{Offering, Registration};
 pub use watch::{News, Watch};
 
-/// A client of one agent, or of several that share nothing: servers register with all of them, and clients ask the first
-/// that answers. Clones share its threads and its leases.
+/// A client of one agent, or of several: servers register with all of them, and clients ask the first that answers. Clones share its threads and its leases.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

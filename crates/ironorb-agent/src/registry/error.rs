@@ -24,6 +24,12 @@ pub enum RegistryError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The store that agents share cannot be asked now, and an exclusive name needs its word.
+    #[error("exclusive names cannot be registered now: {why}")]
+    Unavailable {
+        /// What is wrong with the store.
+        why: String,
+    },
     /// A limit is reached.
     #[error("too many {what}: at most {max}")]
     Limit {

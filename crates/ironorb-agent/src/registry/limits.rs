@@ -18,6 +18,8 @@ pub struct Limits {
     pub properties_max: usize,
     /// Owners at one time. Default: 50,000.
     pub owners_max: usize,
+    /// Entries that other agents have in a shared store. More are left out. Default: 400,000.
+    pub others_max: usize,
     /// Watchers that wait at one time. Default: 20,000.
     pub watchers_max: usize,
     /// Names that one watcher may wait for. Default: 1,024.
@@ -41,6 +43,7 @@ impl Default for Limits {
             entry_bytes_max: 16 * 1024,
             properties_max: 32,
             owners_max: 50_000,
+            others_max: 400_000,
             watchers_max: 20_000,
             watched_names_max: 1_024,
             changes_max: 65_536,

@@ -10,7 +10,9 @@ use super::entry::{Entry, Offer, OwnerKey, Property};
 use super::error::RegistryError;
 use super::filter::Condition;
 use super::limits::Limits;
+use super::others::{OTHERS, Others, SharedEntry, SharedKey, Told, Unshared};
 use super::owners::{Owner, OwnerSeen, Owners};
+use super::sharing::Write;
 
 /// Names, the servers behind them, and the leases of their owners. `now` is always the time since some fixed moment.
 #[derive(Debug)]
@@ -26,6 +28,11 @@ pub struct Registry {
     changes: Changes,
     /// What a store has to learn; `None` without one.
     records: Option<Vec<Record>>,
+    others: Others,
+    /// Entries of others that were left out, because they are no entries or beyond a limit.
+    others_ignored: u64,
+    /// What a store that agents share has to learn; `None` without one.
+    unshared: Option<Unshared>,
 }
 
 #[derive(Debug)]
@@ -43,6 +50,8 @@ pub struct Start {
     pub revision: u64,
     /// Whether [`Registry::take_records`] is to give what a store has to learn.
     pub has_store: bool,
+    /// Whether the registry is to note what a store that agents share has to learn.
+    pub is_shared: bool,
 }
 
 /// A change as a store learns it.
@@ -84,6 +93,9 @@ impl Registry {
             next_owner: 1,
             changes: Changes::new(start.revision, limits.changes_max),
             records: start.has_store.then(Vec::new),
+            others: Others::default(),
+            others_ignored: 0,
+            unshared: start.is_shared.then(Unshared::default),
             limits,
         }
     }
@@ -151,7 +163,8 @@ impl Registry {
             lease: owner.lease,
         });
         let entries = self.names.iter().flat_map(|(name, place)| {
-            place.entries.iter().map(|entry| Record::Put(name.clone(), entry.clone()))
+            let own = place.entries.iter().filter(|entry| entry.owner != OTHERS);
+            own.map(|entry| Record::Put(name.clone(), entry.clone()))
         });
         owners.chain(entries).collect()
     }
@@ -246,27 +259,60 @@ impl Registry {
         expected: u64,
         now: Duration,
     ) -> Result<u64, RegistryError> {
-        self.owners.check(key, now)?;
-        self.check_offers(key.id, std::slice::from_ref(&offer))?;
+        self.check_exclusive(key, &offer, expected, now)?;
         if let Some(place) = self.names.get(&*offer.name) {
-            let is_own = place.entries.iter().all(|entry| entry.owner == key.id);
-            // The answer to the same request may have been lost.
-            let is_repeated = match &*place.entries {
-                [only] => only.is_exclusive && only.reference.as_ref() == offer.reference,
-                _ => false,
-            };
-            if !is_own || !(is_repeated || place.revision == expected) {
-                return Err(RegistryError::Taken { revision: place.revision, name: offer.name });
-            }
             let others = place.entries.iter().filter(|entry| *entry.reference != *offer.reference);
             for reference in others.map(|entry| entry.reference.clone()).collect::<Vec<_>>() {
                 self.take_entry(key.id, &offer.name, &reference);
             }
-        } else if expected != 0 {
-            return Err(RegistryError::Taken { revision: 0, name: offer.name });
         }
         self.put(key.id, offer, true);
         Ok(self.revision())
+    }
+
+    /// Whether [`Registry::register_exclusive`] would take this. With the reference that an owner has registered exclusively
+    /// at another agent it is the same owner.
+    pub fn check_exclusive(
+        &mut self,
+        key: OwnerKey,
+        offer: &Offer,
+        expected: u64,
+        now: Duration,
+    ) -> Result<(), RegistryError> {
+        self.owners.check(key, now)?;
+        let taken = |revision| RegistryError::Taken { revision, name: offer.name.clone() };
+        let Some(place) = self.names.get(&*offer.name) else {
+            self.check_offers(key.id, std::slice::from_ref(offer))?;
+            return if expected == 0 { Ok(()) } else { Err(taken(0)) };
+        };
+        let is_elsewhere = |entry: &Entry| {
+            entry.owner == OTHERS && entry.is_exclusive && entry.reference.as_ref() == offer.reference
+        };
+        let is_own = place.entries.iter().all(|entry| entry.owner == key.id || is_elsewhere(entry));
+        // The answer to the same request may have been lost.
+        let is_repeated = match &*place.entries {
+            [only] => only.is_exclusive && only.reference.as_ref() == offer.reference,
+            _ => false,
+        };
+        if !is_own || !(is_repeated || place.revision == expected) {
+            return Err(taken(place.revision));
+        }
+        if !is_repeated {
+            self.check_offers(key.id, std::slice::from_ref(offer))?;
+        }
+        self.check_texts(&offer.name, &offer.reference, &offer.properties)
+    }
+
+    /// Whether the owner has registered exactly this exclusively.
+    pub fn has_exclusive(&self, key: OwnerKey, offer: &Offer) -> bool {
+        let is_it = |entry: &Arc<Entry>| {
+            entry.owner == key.id
+                && entry.is_exclusive
+                && entry.reference.as_ref() == offer.reference
+                && entry.properties.len() == offer.properties.len()
+                && offer.properties.iter().all(|property| entry.properties.contains(property))
+        };
+        self.names.get(&*offer.name).is_some_and(|place| place.entries.iter().any(is_it))
     }
 
     /// Removes an entry of the owner. False if there was none.
@@ -337,15 +383,125 @@ impl Registry {
         self.owners.prolong(by);
     }
 
+    /// Takes what the shared store tells of an entry. Its own entries tell an agent nothing.
+    pub fn tell(&mut self, told: Told) {
+        let (name, reference) = match told {
+            Told::Put(entry) if entry.key.agent != self.life => {
+                let (name, reference) = (entry.key.name.clone(), entry.key.reference.clone());
+                if !self.has_room_for(&entry) {
+                    self.others_ignored += 1;
+                    return;
+                }
+                self.others.put(entry);
+                (name, reference)
+            }
+            Told::Removed(key) if self.others.remove(&key) => (key.name, key.reference),
+            _ => return,
+        };
+        self.show(&name, &reference);
+    }
+
+    /// Takes all entries that the shared store has. Those that it has not are gone.
+    pub fn tell_all(&mut self, all: Vec<SharedEntry>) {
+        let gone = self.others.all_but(&all.iter().map(|entry| &entry.key).collect());
+        gone.into_iter().for_each(|key| self.tell(Told::Removed(key)));
+        self.others_ignored = 0;
+        all.into_iter().for_each(|entry| self.tell(Told::Put(entry)));
+    }
+
+    /// How many entries other agents have.
+    pub fn others_count(&self) -> usize {
+        self.others.len()
+    }
+
+    /// How many entries of others were left out, because they are no entries or beyond a limit.
+    pub fn others_ignored(&self) -> u64 {
+        self.others_ignored
+    }
+
+    /// How many own entries the shared store does not know as they are.
+    pub fn unshared_count(&self) -> usize {
+        self.unshared.as_ref().map_or(0, Unshared::len)
+    }
+
+    /// Notes that the shared store knows none of the own entries.
+    pub(super) fn unshare_all(&mut self) {
+        let Some(mut unshared) = self.unshared.take() else { return };
+        unshared.clear();
+        for (name, place) in &self.names {
+            for entry in place.entries.iter().filter(|entry| entry.owner != OTHERS) {
+                unshared.add(shared_key(self.life, name, entry));
+            }
+        }
+        self.unshared = Some(unshared);
+    }
+
+    /// Takes what the shared store has to learn, at most so much; of one name, or of all.
+    pub(super) fn take_writes(&mut self, of: Option<&Arc<str>>, count_max: usize) -> Vec<Write> {
+        let Some(unshared) = &mut self.unshared else { return Vec::new() };
+        let keys = match of {
+            Some(name) => unshared.take_of(name, count_max),
+            None => unshared.take(count_max),
+        };
+        keys.into_iter().map(|key| self.write_of(key)).collect()
+    }
+
+    /// What the shared store has to learn of a key: what the entry is now.
+    fn write_of(&self, key: SharedKey) -> Write {
+        match self.own_entry(&key) {
+            Some(entry) => Write::Put(SharedEntry { properties: entry.properties.clone(), key }),
+            None => Write::Remove(key),
+        }
+    }
+
+    fn own_entry(&self, key: &SharedKey) -> Option<&Arc<Entry>> {
+        self.names.get(&key.name)?.entries.iter().find(|entry| {
+            entry.owner == key.owner
+                && entry.is_exclusive == key.is_exclusive
+                && entry.reference == key.reference
+        })
+    }
+
+    /// Notes whether the shared store knows an own entry as it is.
+    pub(super) fn note_shared(&mut self, key: SharedKey, is_known: bool) {
+        match &mut self.unshared {
+            Some(unshared) if is_known => unshared.remove(&key),
+            Some(unshared) => unshared.add(key),
+            None => {}
+        }
+    }
+
+    /// Ends the owner of an entry that the shared store refuses, if the entry is still there. Its process hears that it is
+    /// unknown, registers anew, and learns which name is taken.
+    pub(super) fn end_refused(&mut self, key: &SharedKey) -> bool {
+        if self.own_entry(key).is_none() {
+            return false;
+        }
+        match self.owners.remove(key.owner) {
+            Some(owner) => {
+                self.forget(key.owner, owner.names);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether an entry of another agent is one, and within the limits.
+    fn has_room_for(&self, SharedEntry { key, properties }: &SharedEntry) -> bool {
+        let limits = &self.limits;
+        self.check_texts(&key.name, &key.reference, properties).is_ok()
+            && (self.others.has(key)
+                || self.others.len() < limits.others_max
+                    && self.others.servers(&key.name) < limits.servers_per_name_max
+                    && (self.names.contains_key(&key.name) || self.names.len() < limits.names_max))
+    }
+
     fn check_offers(&self, owner: u64, offers: &[Offer]) -> Result<(), RegistryError> {
         let limits = &self.limits;
         let mut new_names = HashSet::new();
         let mut new_entries: HashMap<&str, usize> = HashMap::new();
         for Offer { name, reference, properties } in offers {
-            check_name(name, limits.name_bytes_max)?;
-            at_most("properties", properties.len(), limits.properties_max)?;
-            let described = properties.iter().map(|property| property.name.len() + property.value.len());
-            at_most("bytes of an entry", reference.len() + described.sum::<usize>(), limits.entry_bytes_max)?;
+            self.check_texts(name, reference, properties)?;
             let entries = match self.names.get(&**name) {
                 Some(place) => {
                     if place.entries.iter().any(|entry| entry.is_exclusive && entry.owner != owner) {
@@ -367,6 +523,14 @@ impl Registry {
         at_most("names", self.names.len() + new_names.len(), limits.names_max)
     }
 
+    fn check_texts(&self, name: &str, reference: &str, properties: &[Property]) -> Result<(), RegistryError> {
+        let limits = &self.limits;
+        check_name(name, limits.name_bytes_max)?;
+        at_most("properties", properties.len(), limits.properties_max)?;
+        let described = properties.iter().map(|property| property.name.len() + property.value.len());
+        at_most("bytes of an entry", reference.len() + described.sum::<usize>(), limits.entry_bytes_max)
+    }
+
     fn put(&mut self, owner: u64, offer: Offer, is_exclusive: bool) {
         let revision = self.changes.revision() + 1;
         let mut properties: Box<[Property]> = offer.properties.into();
@@ -385,6 +549,7 @@ impl Registry {
         if known.as_ref().is_some_and(|e| e.properties == properties && e.is_exclusive == is_exclusive) {
             return;
         }
+        let before = known.as_ref().map(|known| Arc::clone(known));
         let entry = Arc::new(Entry { reference, properties, owner, revision, is_exclusive });
         match known {
             Some(known) => *known = entry.clone(),
@@ -398,8 +563,24 @@ impl Registry {
         if let Some(owner) = self.owners.get_mut(owner) {
             owner.names.insert(name.clone());
         }
-        self.record(|| Record::Put(name.clone(), entry.clone()));
-        self.changes.push(Change { revision, name, kind: ChangeKind::Put, entry });
+        if owner == OTHERS {
+            self.others.adopt(&name, &entry);
+        } else {
+            if let Some(before) = before {
+                self.unshare(&name, &before);
+            }
+            self.unshare(&name, &entry);
+            self.record(|| Record::Put(name.clone(), entry.clone()));
+        }
+        self.changes.push(Change {
+            revision,
+            name: name.clone(),
+            kind: ChangeKind::Put,
+            entry: entry.clone(),
+        });
+        if owner != OTHERS && self.others.len() > 0 {
+            self.show(&name, &entry.reference);
+        }
     }
 
     fn take_entry(&mut self, owner: u64, name: &str, reference: &str) -> bool {
@@ -428,8 +609,47 @@ impl Registry {
             self.order.remove(name);
         }
         self.entries -= 1;
-        self.record(|| Record::Gone(name.clone(), entry.clone()));
-        self.changes.push(Change { revision, name: name.clone(), kind: ChangeKind::Removed, entry });
+        if entry.owner != OTHERS {
+            self.unshare(name, &entry);
+            self.record(|| Record::Gone(name.clone(), entry.clone()));
+        }
+        self.changes.push(Change {
+            revision,
+            name: name.clone(),
+            kind: ChangeKind::Removed,
+            entry: entry.clone(),
+        });
+        if entry.owner != OTHERS && self.others.len() > 0 {
+            self.show(name, &entry.reference);
+        }
+    }
+
+    /// Shows the entry that others have of a server, unless an own owner has registered the same.
+    fn show(&mut self, name: &Arc<str>, reference: &str) {
+        let entries = self.names.get(name).map(|place| &*place.entries).unwrap_or_default();
+        let mut of_server = entries.iter().filter(|entry| *entry.reference == *reference);
+        let is_own = of_server.any(|entry| entry.owner != OTHERS);
+        let best = self.others.best(name, reference).filter(|_| !is_own).cloned();
+        match best {
+            Some(best) => {
+                let (name, reference) = (name.to_string(), reference.to_owned());
+                let offer = Offer { name, reference, properties: best.properties.to_vec() };
+                self.put(OTHERS, offer, best.is_exclusive);
+            }
+            None => {
+                let at = entries.iter().position(|e| e.owner == OTHERS && *e.reference == *reference);
+                if let Some(at) = at {
+                    self.take_at(name, at);
+                }
+            }
+        }
+    }
+
+    /// Notes that the shared store does not know an own entry as it is.
+    fn unshare(&mut self, name: &Arc<str>, entry: &Entry) {
+        if let Some(unshared) = &mut self.unshared {
+            unshared.add(shared_key(self.life, name, entry));
+        }
     }
 
     fn forget(&mut self, owner: u64, names: impl IntoIterator<Item = Arc<str>>) {
@@ -449,6 +669,16 @@ impl Registry {
         if let Some(records) = &mut self.records {
             records.push(record());
         }
+    }
+}
+
+pub(super) fn shared_key(agent: u64, name: &Arc<str>, entry: &Entry) -> SharedKey {
+    SharedKey {
+        name: name.clone(),
+        agent,
+        owner: entry.owner,
+        reference: entry.reference.clone(),
+        is_exclusive: entry.is_exclusive,
     }
 }
 

@@ -103,6 +103,7 @@ macro_rules! raises {
     (@UnknownOwner $e:ident) => { Fault::Refused($e @ RegistryError::UnknownOwner) };
     (@Taken $e:ident) => { Fault::Refused($e @ RegistryError::Taken { .. }) };
     (@UnfitName $e:ident) => { Fault::Refused($e @ RegistryError::InvalidName { .. }) };
+    (@Unavailable $e:ident) => { Fault::Refused($e @ RegistryError::Unavailable { .. }) };
     (@LimitReached $e:ident) => { Fault::Refused($e @ RegistryError::Limit { .. }) };
 }
 
@@ -112,7 +113,7 @@ raises! {
     RenewLoadedError { UnknownOwner }
     CloseError { UnknownOwner }
     RegisterError { UnknownOwner Taken UnfitName LimitReached }
-    RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached }
+    RegisterExclusiveError { UnknownOwner Taken UnfitName LimitReached Unavailable }
     RemoveError { UnknownOwner }
 }
 
@@ -136,6 +137,15 @@ impl From<RegistryError> for idl::UnfitName {
         match e {
             RegistryError::InvalidName { name, why } => idl::UnfitName { name, why: why.into() },
             _ => idl::UnfitName::default(),
+        }
+    }
+}
+
+impl From<RegistryError> for idl::Unavailable {
+    fn from(e: RegistryError) -> Self {
+        match e {
+            RegistryError::Unavailable { why } => idl::Unavailable { why },
+            _ => idl::Unavailable::default(),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The agent as objects of an ORB, over a [`Registry`] and, if it is so configured, a store.
 //!
 //! Two threads serve it besides the ORB's: one ends leases and waits of watchers, the other tells watchers the news, so
-//! that a watcher that does not read holds up neither registrations nor the ends of leases.
+//! that a watcher that does not read holds up neither registrations nor the ends of leases. Two more ask a store that agents
+//! share, where there is one.
 
 mod convert;
 mod servant;
+mod share;
 mod watch;
 
 use std::fmt;
@@ -21,9 +23,10 @@ use ironorb_services::StoreError;
 
 use crate::idl::{AgentRef, AgentStatus, AgentWatchRef, Property};
 use crate::naming::NamingFace;
-use crate::registry::{Limits, Registry, RegistryError, Selection, Start, Waiters};
+use crate::registry::{Limits, Registry, RegistryError, Selection, SharedStore, Sharing, Start, Waiters};
 use crate::store::{self, Store, Ticket};
 use servant::AgentServant;
+use share::{ClaimReply, Shares};
 use watch::{News, WatchReply, WatchServant};
 
 /// The plain key of an agent: `corbaloc::HOST:PORT/IronORBAgent`.
@@ -55,6 +58,7 @@ pub struct AgentBuilder {
     limits: Limits,
     store: Option<PathBuf>,
     backups: Option<PathBuf>,
+    shared: Option<Box<dyn SharedStore>>,
     report: StoreFaultReport,
     has_naming: bool,
 }
@@ -100,6 +104,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Shares names with other agents through a store of theirs. Names of others are told here, and the own ones there; which
+    /// process has an exclusive name is decided there.
+    pub fn share(mut self, store: impl SharedStore + 'static) -> Self {
+        self.shared = Some(Box::new(store));
+        self
+    }
+
     /// Calls this with errors of the store.
     pub fn on_store_fault(mut self, report: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
         self.report = Box::new(report);
@@ -116,14 +127,14 @@ impl AgentBuilder {
     /// Serves the agent at the ORB's endpoints. Blocks while it reads the store.
     pub fn serve(self, orb: &Orb) -> Result<Agent, StartError> {
         let started = Instant::now();
-        let life = random_u128() as u64;
+        let (life, is_shared) = (random_u128() as u64, self.shared.is_some());
         let (registry, store) = match &self.store {
             Some(path) => {
                 let (store, restored, start) = Store::open(path)?;
-                let start = Start { life, ..start };
+                let start = Start { life, is_shared, ..start };
                 (Registry::restore(start, self.limits, restored, Duration::ZERO), Some(store))
             }
-            None => (Registry::new(Start { life, ..Start::default() }, self.limits), None),
+            None => (Registry::new(Start { life, is_shared, ..Start::default() }, self.limits), None),
         };
         let (news, to_tell) = mpsc::channel();
         let shared = Arc::new(Shared {
@@ -133,7 +144,9 @@ impl AgentBuilder {
                 waiters: Mutex::default(),
                 seen: started.elapsed(),
                 news: Some(news),
+                sharing: is_shared.then(|| Sharing::new(life, started.elapsed())),
             }),
+            shares: self.shared.map(Shares::new),
             store: RwLock::new(store),
             store_path: self.store,
             backups: self.backups,
@@ -158,6 +171,11 @@ impl AgentBuilder {
         let ticking = shared.clone();
         agent.threads.push(thread("agent-clock").spawn(move || ticking.tick())?);
         agent.threads.push(thread("agent-news").spawn(move || watch::tell(to_tell))?);
+        if is_shared {
+            let (sharing, following) = (shared.clone(), shared.clone());
+            agent.threads.push(thread("agent-share").spawn(move || sharing.share())?);
+            agent.threads.push(thread("agent-others").spawn(move || following.follow_others())?);
+        }
         Ok(agent)
     }
 }
@@ -175,6 +193,7 @@ impl Agent {
             limits: Limits::default(),
             store: None,
             backups: None,
+            shared: None,
             report: Box::new(|_| ()),
             has_naming: true,
         }
@@ -229,6 +248,8 @@ pub(crate) struct Shared {
     counts: Counts,
     is_over: Mutex<bool>,
     clock: Condvar,
+    /// The store that agents share.
+    shares: Option<Shares>,
 }
 
 pub(crate) struct State {
@@ -239,6 +260,8 @@ pub(crate) struct State {
     seen: Duration,
     /// `None` once the agent is over.
     news: Option<Sender<News>>,
+    /// `None` also once the agent is over.
+    sharing: Option<Sharing<ClaimReply>>,
 }
 
 #[derive(Debug, Default)]
@@ -292,6 +315,11 @@ impl Shared {
     /// Wakes the watchers of what has changed since a revision, and hands it to the store.
     fn announce(&self, state: &mut State, before: u64) -> Option<Ticket> {
         state.wake(before);
+        if let Some(shares) = &self.shares
+            && state.registry.unshared_count() > 0
+        {
+            shares.wake();
+        }
         let records = state.registry.take_records();
         self.store().as_ref().map(|store| store.append(records))
     }
@@ -357,6 +385,11 @@ impl Shared {
         self.clock.notify_all();
         let (mut state, _) = self.write();
         state.news = None;
+        // Whoever waits for the shared store is told that no answer comes.
+        state.sharing = None;
+        if let Some(shares) = &self.shares {
+            shares.wake();
+        }
         // Their callers are told that no answer comes.
         drop(state.waiters().take_gone(|_| true));
     }
@@ -386,10 +419,13 @@ impl Shared {
             renewals_total: count(&self.counts.renewals),
             resolutions_total: count(&self.counts.resolutions),
             expired_owners_total: count(&self.counts.expired_owners),
-            more: vec![
+            more: [
                 more("store", place),
                 more("lease_default_ms", registry.limits().lease_default.as_millis().to_string()),
-            ],
+            ]
+            .into_iter()
+            .chain(self.sharing_facts(&state))
+            .collect(),
         }
     }
 

@@ -70,7 +70,7 @@ impl Agent for AgentServant {
     ) -> Result<u64, agent::RegisterExclusiveError> {
         self.count_registrations(1);
         let (key, offer) = (owner_key(key), offer(the_offer));
-        Ok(self.shared.change(|registry, now| registry.register_exclusive(key, offer, expected, now))?)
+        Ok(self.shared.claim(key, offer, expected)?)
     }
 
     fn remove(&self, key: &OwnerKey, name: &str, reference: &str) -> Result<bool, agent::RemoveError> {
