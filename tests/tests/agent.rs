@@ -8,13 +8,13 @@ use ironorb_tests::eventually;
 use rustix::process::Signal;
 
 /// An agent, and its address.
-struct AgentProcess {
-    process: ServingProcess,
-    address: String,
+pub(crate) struct AgentProcess {
+    pub(crate) process: ServingProcess,
+    pub(crate) address: String,
 }
 
 impl AgentProcess {
-    fn start(address: &str, more: &[&str]) -> AgentProcess {
+    pub(crate) fn start(address: &str, more: &[&str]) -> AgentProcess {
         let endpoint = format!("iiop://{address}");
         let args = ["agent", "serve", "--lease", "1", "--endpoint", &endpoint];
         let process = ServingProcess::start(args.iter().chain(more));
@@ -27,24 +27,24 @@ impl AgentProcess {
         AgentProcess::start(address, &["--store", store.to_str().expect("a plain path")])
     }
 
-    fn ask(&self, command: &str, args: &[&str]) -> Done {
+    pub(crate) fn ask(&self, command: &str, args: &[&str]) -> Done {
         run(["agent", command, "--agent", &self.address].iter().chain(args))
     }
 
     /// The references of a name's servers; none if there are none.
-    fn servers(&self, name: &str) -> Vec<String> {
+    pub(crate) fn servers(&self, name: &str) -> Vec<String> {
         let done = self.ask("resolve", &[name]);
         done.out.lines().map(str::to_owned).collect()
     }
 
-    fn fact(&self, name: &str) -> u64 {
+    pub(crate) fn fact(&self, name: &str) -> u64 {
         let status: serde_json::Value =
             serde_json::from_str(&self.ask("status", &["--json"]).expect()).expect("the status is JSON");
         status[name].as_u64().unwrap_or_else(|| panic!("{name} in {status}"))
     }
 
     /// A process that registers, as it runs.
-    fn register(&self, name: &str, key: &str, more: &[&str]) -> ServingProcess {
+    pub(crate) fn register(&self, name: &str, key: &str, more: &[&str]) -> ServingProcess {
         let reference = format!("corbaloc::1.2@192.0.2.1:2810/{key}");
         let args = ["agent", "register", "--agent", &self.address, name, &reference];
         ServingProcess::start(args.iter().chain(more))

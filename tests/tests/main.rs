@@ -3,6 +3,7 @@
 #[path = "adapters/main.rs"]
 mod adapters;
 mod agent;
+mod agent_etcd;
 mod async_calls;
 mod avionics;
 mod bidirectional;

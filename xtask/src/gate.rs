@@ -302,6 +302,10 @@ fn in_order(built: Built, extent: Extent, interop: &Interop) -> Result<Vec<Progr
     for program in built.programs {
         match program.name.as_str() {
             // These wait for each other's processes and connections most of the time.
+            // It installs no packages.
+            END_TO_END if extent == Extent::Quick => {
+                programs.push(program.with(&["--test-threads=6", "--skip", NEEDS_ETCD]));
+            }
             END_TO_END => programs.push(program.with(&["--test-threads=6"])),
             INTEROP if extent == Extent::Quick => {}
             INTEROP => programs.extend(interop.programs(&program)),
@@ -314,6 +318,9 @@ fn in_order(built: Built, extent: Extent, interop: &Interop) -> Result<Vec<Progr
     let knowing = |program: Program| program.knowing(BUILT, Path::new("yes")).knowing(LIBRARY, &library);
     Ok(programs.into_iter().map(knowing).collect())
 }
+
+/// The tests that need a program of the system, beside those with other ORBs.
+const NEEDS_ETCD: &str = "agent_etcd::";
 
 /// What takes longest is begun first, so that nothing long is left at the end.
 const LONGEST: [&str; 3] = [INTEROP, END_TO_END, "ironorb-tests::abuse"];

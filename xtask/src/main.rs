@@ -26,7 +26,7 @@ cargo xtask <command>
   test [--all]   everything that must hold: formatting, lints, documentation, all tests with their peers, counts of
                  calls, and a bounded fuzz run; installs missing Debian packages when it may. What takes long and has
                  passed on this machine with the same sources is left out, and named at the end; --all runs it too
-  quick          formatting, lints and the tests that need no other ORB
+  quick          formatting, lints and the tests that need no other ORB and no etcd
   interop        only the tests against other ORBs; writes what they found into docs/interop.md
   interop --tao  only the tests of real time with TAO, of which $TAO_TREE names a built tree (interop/README.md)
   peers          only installs the Debian packages that the tests need, and builds the other ORBs' programs

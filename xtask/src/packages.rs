@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 
 /// What applies patches; omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made
-/// of; what fetches JacORB and compiles its Java programs; and what counts instructions.
+/// of; what fetches JacORB and compiles its Java programs; what counts instructions; and what
+/// agents share names through.
 const PACKAGES: &[&str] = &[
     "git",
     "g++",
@@ -19,6 +20,7 @@ const PACKAGES: &[&str] = &[
     "default-jdk-headless",
     "maven",
     "valgrind",
+    "etcd-server",
 ];
 
 /// Installs what is missing, as root or through a sudo that asks nothing; else says what to do.

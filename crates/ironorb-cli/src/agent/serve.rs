@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use ironorb::{Orb, ServerConcurrency};
 use ironorb_agent::{Agent, AgentClient, Limits};
+use ironorb_agent_etcd::{EtcdError, EtcdOptions, EtcdStore};
 
 use crate::failure::Failure;
 use crate::seconds::seconds;
@@ -34,6 +35,15 @@ pub(crate) struct Arguments {
     /// `reactor`, one thread for all; `hybrid[:N]`, a thread for each busy connection, N at most.
     #[arg(long, value_name = "MODE", default_value = "hybrid:8")]
     concurrency: ServerConcurrency,
+    /// Share names with other agents through etcd: its members, or some of them. May be given several times.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    etcd: Vec<String>,
+    /// What all keys in etcd begin with. Agents with one prefix share names. Default: `/ironorb`.
+    #[arg(long, value_name = "PREFIX", requires = "etcd")]
+    etcd_prefix: Option<String>,
+    /// So long after this agent's death its entries are still in etcd, in seconds: 2 to 60. Default: 5.
+    #[arg(long, value_name = "SECONDS", requires = "etcd", value_parser = seconds)]
+    etcd_lease: Option<Duration>,
     /// Serve a daemon too: it carries out jobs of several calls for clients, at the same addresses.
     #[arg(long)]
     daemon: bool,
@@ -54,6 +64,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         return Err(Failure::usage("--lease: a lease lasts 1 to 30 seconds"));
     }
     limits.lease_default = arguments.lease;
+    let etcd = etcd(&arguments)?;
     let mut signals = serving::signals()?;
     // Requests are held until the agent is there.
     let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
@@ -65,6 +76,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     if let Some(folder) = arguments.backups {
         builder = builder.backups(folder);
+    }
+    if let Some(etcd) = etcd {
+        if let Err(fault) = etcd.check() {
+            output::note(format_args!(
+                "warning: etcd cannot be asked: {fault}\n  help: is `etcd` running there? names are shared once it is"
+            ));
+        }
+        builder = builder.share(etcd);
     }
     let agent = builder.serve(&orb).map_err(Failure::new)?;
     orb.root_poa().manager().activate().map_err(Failure::new)?;
@@ -85,4 +104,27 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     drop(agent);
     orb.shutdown(true).map_err(Failure::new)
+}
+
+/// The store that agents share, if one is asked for.
+fn etcd(arguments: &Arguments) -> Result<Option<EtcdStore>, Failure> {
+    if arguments.etcd.is_empty() {
+        return Ok(None);
+    }
+    let mut options = EtcdOptions::default();
+    if let Some(prefix) = &arguments.etcd_prefix {
+        options.prefix.clone_from(prefix);
+    }
+    if let Some(lease) = arguments.etcd_lease {
+        if !(Duration::from_secs(2)..=Duration::from_secs(60)).contains(&lease) {
+            return Err(Failure::usage("--etcd-lease: an agent's lease at etcd lasts 2 to 60 seconds"));
+        }
+        options.lease = lease;
+    }
+    let store = EtcdStore::new(&arguments.etcd, options).map_err(|e| match e {
+        EtcdError::Prefix(_) => Failure::usage(format!("--etcd-prefix: {e}")),
+        _ => Failure::usage(format!("--etcd: {e}"))
+            .with_help("--etcd HOST:2379,HOST:2379 names members of etcd"),
+    })?;
+    Ok(Some(store))
 }
