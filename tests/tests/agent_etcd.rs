@@ -4,8 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use ironorb_agent::registry::{ShareFault, SharedEntry, SharedKey, SharedStore as _, Write, Written};
+use ironorb_agent_etcd::{EtcdOptions, EtcdStore};
 use ironorb_tests::command::{ServingProcess, run};
 use ironorb_tests::eventually;
 use rustix::process::{Pid, Signal, kill_process};
@@ -246,6 +249,92 @@ fn agents_go_on_without_etcd_and_agree_when_it_is_back() {
     });
     let _other = register_exclusively(&two, "other");
     eventually("and share exclusive names", || one.servers("other").len() == 1);
+}
+
+/// Agents that all want one name at one time, again and again. Each begins with another member.
+#[test]
+fn of_many_that_want_a_name_one_gets_it() {
+    const AGENTS: usize = 4;
+    const ROUNDS: usize = 30;
+    let etcd = Etcd::start();
+    let barrier = Arc::new(Barrier::new(AGENTS));
+    let mut options = EtcdOptions::default();
+    (options.lease, options.timeout) = (Duration::from_secs(60), Duration::from_secs(30));
+    let agents: Vec<_> = (0..AGENTS)
+        .map(|agent| {
+            let mut members: Vec<_> = etcd.members.iter().map(|member| member.address.clone()).collect();
+            let first = agent % members.len();
+            members.rotate_left(first);
+            let store = EtcdStore::new(members, options.clone()).expect("these are addresses");
+            let (barrier, agent) = (barrier.clone(), agent as u64 + 1);
+            let lease = store.begin(agent).expect("it gives a lease");
+            // Nothing here may panic: the others would wait for ever.
+            std::thread::spawn(move || {
+                let put = |name: String, is_exclusive| {
+                    let reference = agent.to_string().into();
+                    let key = SharedKey { name: name.into(), agent, owner: 1, reference, is_exclusive };
+                    Write::Put(SharedEntry { key, properties: Box::default() })
+                };
+                let write = |writes: &[Write]| {
+                    barrier.wait();
+                    store.write(agent, lease, writes)
+                };
+                let round = |round| {
+                    let one = write(&[put(format!("one/{round}"), true)]);
+                    // Half of them want it for themselves; the others have a name beside it, which is nobody's.
+                    let some = put(format!("some/{round}"), agent.is_multiple_of(2));
+                    let some = write(&[put(format!("free/{round}"), false), some]);
+                    Ok((one?, some?))
+                };
+                (0..ROUNDS).map(round).collect::<Vec<Result<_, ShareFault>>>()
+            })
+        })
+        .collect();
+    let rounds = agents.into_iter().map(|agent| agent.join().expect("it ends").into_iter().collect());
+    let rounds = rounds.collect::<Result<Vec<Vec<_>>, ShareFault>>().expect("etcd works");
+    for round in 0..ROUNDS {
+        let got = rounds.iter().filter(|rounds| rounds[round].0 == [Written::Done]).count();
+        assert_eq!(got, 1, "one/{round}");
+        assert!(rounds.iter().all(|rounds| rounds[round].1[0] == Written::Done), "free/{round}");
+    }
+    let store = EtcdStore::new([etcd.addresses().split(',').next().expect("a member")], options);
+    let (entries, _) = store.expect("it is an address").read(10_000).expect("etcd works");
+    for round in 0..ROUNDS {
+        let of = |name: String| entries.iter().filter(move |entry| *entry.key.name == *name);
+        assert_eq!((of(format!("free/{round}")).count(), of(format!("one/{round}")).count()), (AGENTS, 1));
+        let some: Vec<_> = of(format!("some/{round}")).collect();
+        let exclusive = some.iter().filter(|entry| entry.key.is_exclusive).count();
+        assert!(exclusive == 0 && some.len() == AGENTS / 2 || exclusive == 1 && some.len() == 1, "{some:?}");
+    }
+}
+
+/// A write that was given up may still be on its way when a later one is done. Here it is that of a second store, which has
+/// written less for the same agent.
+#[test]
+fn a_write_that_comes_late_changes_nothing() {
+    let etcd = Etcd::start();
+    let store = || {
+        let members = etcd.members.iter().map(|member| &member.address);
+        EtcdStore::new(members, EtcdOptions::default()).expect("these are addresses")
+    };
+    let (first, second) = (store(), store());
+    let put = |name: &str, is_exclusive| {
+        let key = SharedKey { name: name.into(), agent: 1, owner: 1, reference: "r".into(), is_exclusive };
+        [Write::Put(SharedEntry { key, properties: Box::default() })]
+    };
+    let lease = first.begin(1).expect("it gives a lease");
+    second.begin(1).expect("it gives a lease");
+    for name in ["a", "b"] {
+        assert_eq!(first.write(1, lease, &put(name, false)), Ok(vec![Written::Done]));
+    }
+    for is_exclusive in [false, true] {
+        let late = second.write(1, lease, &put("late", is_exclusive));
+        assert!(matches!(&late, Err(ShareFault::Unavailable(why)) if why.contains("overtaken")), "{late:?}");
+        // Each try counts; the first store is to stay ahead.
+        assert_eq!(first.write(1, lease, &put("b", false)), Ok(vec![Written::Done]));
+    }
+    let (entries, _) = first.read(10).expect("etcd works");
+    assert_eq!(entries.iter().map(|entry| &*entry.key.name).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
