@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ironorb::{ObjectRef, SystemException, TypedRef};
 use ironorb_agent::{AgentClient, AgentError, Choice, Pool};
 
+use crate::parallel::PART_PROPERTY;
 use crate::references::References;
 use crate::target::{Chosen, Handles, Servers, is_among, no_server};
 
@@ -40,6 +41,15 @@ impl Handles for AgentHandles {
             if objects.is_empty() { Err(no_server(name)) } else { Ok(objects) }
         };
         names.iter().zip(resolved).map(objects).collect()
+    }
+
+    fn part_servers(&self, name: &str) -> Result<Vec<(ObjectRef, Option<String>)>, SystemException> {
+        let servers = self.client.resolve(name).map_err(|e| failed(name, &e))?;
+        let known = |server: &ironorb_agent::Server| {
+            let object = self.references.object(self.client.orb(), &server.reference).ok()?;
+            Some((object, server.property(PART_PROPERTY).map(str::to_owned)))
+        };
+        Ok(servers.iter().filter_map(known).collect())
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ironorb::{ObjectRef, SystemException, TypedRef as _};
-use ironorb_agent::{AgentClient, Pool};
+use ironorb_agent::{AgentClient, Pool, Server};
 
 use crate::agent::failed;
 use crate::generated::iron_orb::JobDaemonRef;
+use crate::parallel::PART_PROPERTY;
 use crate::target::{Handles, no_server};
 
 /// Holds the servers of the names that jobs have named, for a daemon: a name is asked for once, and the agent tells what changes
@@ -40,26 +41,35 @@ impl HeldHandles {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn servers(&self, name: &str) -> Result<Vec<ObjectRef>, SystemException> {
+    fn pool(&self, name: &str) -> Result<Arc<Held>, SystemException> {
         let known = self.held().get(name).cloned();
-        let held = match known {
-            Some(held) => held,
+        match known {
+            Some(held) => Ok(held),
             // Without the lock: this calls the agent.
             None => {
                 let pool = self.client.pool(name).map_err(|e| failed(name, &e))?;
-                Arc::new(Held { pool, turn: AtomicUsize::new(0) })
+                Ok(Arc::new(Held { pool, turn: AtomicUsize::new(0) }))
             }
-        };
-        let Some(servers) = held.servers() else {
-            // Names that clients guess must not fill the table.
-            self.held().remove(name);
-            return Err(no_server(name));
-        };
+        }
+    }
+
+    /// Keeps the servers of a name that has some.
+    fn hold(&self, name: &str, held: Arc<Held>) {
         let mut all = self.held();
         if all.len() >= HELD_MAX && !all.contains_key(name) {
             all.clear();
         }
         all.entry(name.to_owned()).or_insert(held);
+    }
+
+    fn servers(&self, name: &str) -> Result<Vec<ObjectRef>, SystemException> {
+        let held = self.pool(name)?;
+        let Some(servers) = held.servers() else {
+            // Names that clients guess must not fill the table.
+            self.held().remove(name);
+            return Err(no_server(name));
+        };
+        self.hold(name, held);
         Ok(servers)
     }
 }
@@ -83,6 +93,21 @@ impl Handles for HeldHandles {
     fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
         let held = self.held().get(name).cloned();
         held?.servers()
+    }
+
+    fn part_servers(&self, name: &str) -> Result<Vec<(ObjectRef, Option<String>)>, SystemException> {
+        let held = self.pool(name)?;
+        let servers = held.pool.servers();
+        if servers.is_empty() {
+            self.held().remove(name);
+            return Err(no_server(name));
+        }
+        self.hold(name, held);
+        let known = |server: &Server| {
+            let object = server.to::<JobDaemonRef>(self.client.orb()).ok()?.object().clone();
+            Some((object, server.property(PART_PROPERTY).map(str::to_owned)))
+        };
+        Ok(servers.iter().filter_map(known).collect())
     }
 }
 

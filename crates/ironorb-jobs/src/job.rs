@@ -218,6 +218,11 @@ impl<P> Job<P> {
         Job { jobs, parts, replies: replies.and(reply), options }
     }
 
+    /// Whether the call of each part has been written down. One that has not has ended when it began.
+    pub(crate) fn written(&self) -> Vec<bool> {
+        self.parts.iter().map(|part| part.written.is_some()).collect()
+    }
+
     fn add<R>(&mut self, target: Option<Target>, options: PartOptions, begin: impl FnOnce() -> R) -> R {
         let mut options = options;
         let (reply, mut written) = write_down(begin);

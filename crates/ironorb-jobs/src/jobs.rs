@@ -141,6 +141,14 @@ impl Shared {
         self.handles.as_ref()?.known(name)
     }
 
+    /// The servers of a name, each with the part of the object that it says to be. Blocks as calls do.
+    pub(crate) fn part_servers(
+        &self,
+        name: &str,
+    ) -> Result<Vec<(ObjectRef, Option<String>)>, SystemException> {
+        self.handles.as_ref().map_or_else(|| Err(no_server(name)), |handles| handles.part_servers(name))
+    }
+
     pub(crate) fn orb(&self) -> Option<&Orb> {
         self.orb.as_ref()
     }

@@ -26,6 +26,7 @@
 //! | make several calls at once | [`Job::call`], [`Job::all`], [`Job::run`], [`Job::begin`] |
 //! | say how many are enough, and in which time | [`Job::quorum`], [`Job::within`], [`PartOptions::within`] |
 //! | call servers by names, several of one name, through a daemon | [`Jobs`], [`Job::call_named`], [`Job::call_any`] |
+//! | call an object that is several parts, each with its share of a sequence | [`Jobs::parallel`] |
 //! | choose how the requests travel | [`Job::architecture`], [`Architecture`] |
 //! | ask another server when one is late | [`PartOptions::idempotent`], [`PartOptions::hedged`] |
 //! | serve jobs | [`Daemon`] |
@@ -56,6 +57,7 @@ mod forward;
 mod held;
 mod job;
 mod jobs;
+mod parallel;
 mod part;
 mod references;
 mod run;
@@ -79,6 +81,7 @@ pub use ipnet::IpNet;
 pub use ironorb_fan_out::{BudgetCounts, BudgetLimits, HEDGES_MAX, Quorum, Verdict};
 pub use job::{Job, JobEnd, PartTime, Running};
 pub use jobs::{Jobs, JobsBuilder};
+pub use parallel::{NotAPart, PART_PROPERTY, PartNumber};
 pub use part::{And, PartDone, PartEnd, PartOptions, Replies, Reply};
 pub use target::{Chosen, Handles, InTurn, Servers};
 pub use way::Architecture;

@@ -76,6 +76,14 @@ pub trait Handles: Send + Sync + 'static {
         let _it_asks = name;
         None
     }
+
+    /// The servers of a name, each with what it says in its property [`PART_PROPERTY`](crate::PART_PROPERTY). May block as a call does.
+    ///
+    /// Where servers have no properties, they are equals that each have the whole object.
+    fn part_servers(&self, name: &str) -> Result<Vec<(ObjectRef, Option<String>)>, SystemException> {
+        let resolved = self.resolve(&[name]).pop().unwrap_or_else(|| Err(no_server(name)))?;
+        Ok(resolved.into_iter().map(|object| (object, None)).collect())
+    }
 }
 
 /// A table of names.
