@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/dynamic.idl",
         "idl/extents.idl",
         "idl/keeping.idl",
+        "idl/parallel.idl",
         "idl/probe.idl",
         "idl/stamps.idl",
         "idl/steady.idl",

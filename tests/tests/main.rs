@@ -50,6 +50,7 @@ mod number_portability;
 mod one_error;
 mod oneway_batching;
 mod owned_arguments;
+mod parallel;
 mod portfolio;
 mod priority_limits;
 mod readme;
