@@ -10,6 +10,10 @@ use ironorb::{CompletionStatus, Orb, Ownable, SystemExceptionKind, TypedRef};
 use ironorb_agent::{Agent, AgentClient, Registration};
 use ironorb_jobs::{AgentHandles, HeldHandles, Jobs, PART_PROPERTY, PartOptions};
 
+use ironorb_tests::command::ServingProcess;
+use ironorb_tests::eventually;
+use serde_json::json;
+
 use idl::shared::rows::TotalError;
 use idl::shared::{Matrix, MatrixParallel, MatrixRef, Numbers, Refused, Rows, RowsParallel, RowsRef, Vector};
 
@@ -384,6 +388,72 @@ fn held_names_have_parts_too() {
     assert_eq!(lengths(&servers), [[2], [1], [1]]);
     let e = system(jobs.parallel::<RowsRef>("nothing", PartOptions::new()).total(&[1]).unwrap_err());
     assert_eq!(e.kind, SystemExceptionKind::Transient);
+}
+
+/// Four servers that know nothing of parts, as processes, which are killed. Each answers only for the share that it is to get.
+#[test]
+fn parts_may_be_any_servers_and_a_killed_one_is_named() {
+    let agent = ServingProcess::start(["agent", "serve", "--lease", "1", "--endpoint", "iiop://127.0.0.1:0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/parallel.idl");
+    let shares = [json!([1, 2]), json!([3, 4]), json!([5]), json!([6])];
+    let mut servers: Vec<Option<[ServingProcess; 2]>> = Vec::new();
+    for (at, share) in shares.into_iter().enumerate() {
+        let total = 10 * (at + 1);
+        let answers =
+            json!({"shared::Rows": {"total": {"when": [{"arguments": {"x": share}, "result": total}]}}});
+        let file = folder.path().join(format!("{at}.json"));
+        std::fs::write(&file, answers.to_string()).unwrap();
+        let server = ServingProcess::start(["serve-mock", idl, "--answers", file.to_str().unwrap()]);
+        let reference = format!("corbaloc::1.2@{}/Rows", server.ready);
+        let part = format!("part={}/4", at + 1);
+        let args = ["agent", "register", "--agent", &agent.ready, "rows", &reference, "--property", &part];
+        servers.push(Some([server, ServingProcess::start(args)]));
+    }
+    let client = Orb::builder().build().unwrap();
+    let agents = AgentClient::connect(&client, [&agent.ready]).unwrap();
+    let jobs = Jobs::builder(&client).handles(AgentHandles::new(&agents)).build();
+    let rows: ParallelRef<RowsRef> = jobs.parallel("rows", PartOptions::new());
+    let numbers = [1, 2, 3, 4, 5, 6];
+    assert_eq!(rows.total(&numbers).unwrap(), 100);
+    let [server, registration] = servers[2].take().unwrap();
+    // SIGKILL. Its lease goes on.
+    drop(server);
+    let e = system(rows.total(&numbers).unwrap_err());
+    assert!(e.detail().unwrap().contains("part 3 of 4 of rows"), "{e:?}");
+    assert_eq!(e.completed, CompletionStatus::Maybe, "{e:?}");
+    drop(registration);
+    eventually("the part has left with its lease, and nothing is sent", || {
+        let e = system(rows.total(&numbers).unwrap_err());
+        assert!(e.detail().unwrap().contains("part 3 of 4 of rows"), "{e:?}");
+        e.completed == CompletionStatus::No
+    });
+}
+
+/// A part that does not answer until its time is over.
+#[test]
+fn a_call_takes_no_longer_than_it_may() {
+    let site = Site::new();
+    let rival = Arc::new(Rival::default());
+    let late = Part { rival: Some(rival.clone()), ..Part::default() };
+    let _servers = [site.serve("1/2"), site.serve_as(late, Some("2/2"))];
+    let options = PartOptions::new().within(Duration::from_millis(200));
+    let rows: ParallelRef<RowsRef> = site.jobs().parallel("rows", options);
+    let e = rows.total_again(&[1, 2]).unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe), "{e:?}");
+    assert!(e.detail().unwrap().contains("part 2 of 2 of rows"), "{e:?}");
+    rival.wait_for_both();
+}
+
+/// The first part must not be given up: a servant's exception is an answer, and what others do for the call goes on.
+#[test]
+fn the_others_are_waited_for_when_a_servant_raises_an_exception() {
+    let site = Site::new();
+    let servers = site.parts(2);
+    for _ in 0..8 {
+        assert!(site.rows().total(&[1, REFUSED]).is_err());
+        assert_eq!(lengths(&servers), [[1], [1]]);
+    }
 }
 
 /// Several threads share one reference.

@@ -34,9 +34,10 @@ pub use share::{Distribution, Share, parts_needed};
 /// A reference to an object that may be several parts. The operations with `@parallel` are methods of it, by the trait `…Parallel`
 /// of their interface. Cheap to clone.
 ///
-/// A call blocks until all parts have answered. If one fails, what is under way is cancelled, and the caller gets that part's exception. A
-/// system exception says in its detail which part it was, and is COMPLETED_MAYBE where another part may have been executed: the call as a
-/// whole has then been carried out in part.
+/// A call blocks until all parts have answered. An exception that a servant raises is an answer: the caller gets that of the first part that
+/// has one. If a part fails, what is under way is cancelled, and the caller gets that part's exception. A system exception says in its
+/// detail which part it was, and is COMPLETED_MAYBE where another part may have been executed: the call as a whole has then been carried
+/// out in part.
 ///
 /// All parallel arguments of a call must have one length, or the call raises BAD_PARAM before anything is sent. With fewer elements than
 /// parts, the parts without a share are not called; without elements, the first part is.
