@@ -202,6 +202,12 @@ impl Job {
         self.parts.get(part)?.outcome
     }
 
+    /// Whether an attempt is one that its driver has sent, and that its part waits for.
+    pub fn is_under_way(&self, attempt: Attempt) -> bool {
+        let state = self.parts.get(attempt.part).and_then(|part| part.attempts.get(attempt.number as usize));
+        state == Some(&AttemptState::InFlight)
+    }
+
     /// When [`Job::handle_time`] has something to do, unless something else happens first. It may find that there is nothing to
     /// do yet; then this is later afterwards.
     pub fn wakes_at(&self) -> Option<Moment> {

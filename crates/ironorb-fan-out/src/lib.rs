@@ -58,19 +58,32 @@
 //! assert_eq!(job.verdict(), Some(Verdict::Met));
 //! ```
 //!
-//! [`history`] checks a record of what a job has done.
+//! # Beside the machine
+//!
+//! - A [`Trip`] says which attempts go through a daemon, and what the daemon's word or its failure means for a part.
+//! - [`Expected`] knows who waits for results that servers tell, and [`SeenTokens`] which forwarded parts a server has had.
+//! - A [`Desk`] is a daemon's: which jobs its threads carry out, which wait, and which are refused.
+//!
+//! [`history`] checks a record of what a job has done, [`ledger`] one of all clients, servers and the daemon.
 
 #![forbid(unsafe_code)]
 
 mod budget;
+mod desk;
 pub mod history;
 mod job;
 mod latencies;
+pub mod ledger;
 mod plan;
 mod time;
+mod tokens;
+mod way;
 
 pub use budget::{Budget, BudgetCounts, BudgetLimits};
+pub use desk::{Begun, Desk, DeskCounts, DeskLimits, Taken};
 pub use job::{Attempt, Ended, Executed, Job, Outcome, RaisedBy, Server, Step, Verdict};
 pub use latencies::{FLOOR, Latencies, SAMPLES_KEPT, SAMPLES_MIN};
 pub use plan::{HEDGES_MAX, Order, Part, Plan, Quorum};
 pub use time::Moment;
+pub use tokens::{Attendance, Expected, SeenTokens, Token};
+pub use way::{Completed, Failure, Next, Route, Told, Trip, Way};
