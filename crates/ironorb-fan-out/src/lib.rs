@@ -85,5 +85,5 @@ pub use job::{Attempt, Ended, Executed, Job, Outcome, RaisedBy, Server, Step, Ve
 pub use latencies::{FLOOR, Latencies, SAMPLES_KEPT, SAMPLES_MIN};
 pub use plan::{HEDGES_MAX, Order, Part, Plan, Quorum};
 pub use time::Moment;
-pub use tokens::{Attendance, Expected, SeenTokens, Token};
-pub use way::{Completed, Failure, Next, Route, Told, Trip, Way};
+pub use tokens::{Attendance, Attended, Deaths, Expected, SeenTokens, Token};
+pub use way::{Completed, Failure, Next, Start, Starts, Told, Trip, Way, daemons_share, is_nearly_over};

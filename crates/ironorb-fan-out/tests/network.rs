@@ -12,9 +12,9 @@ use ironorb_agent::Limits;
 use ironorb_agent::registry::{Offer, OwnerKey, Registry, Start};
 use ironorb_fan_out::ledger::{Entry, ExecutionId, Happened, JobId, Left, PartId, TaskId, ToldAs};
 use ironorb_fan_out::{
-    Attempt, Attendance, Begun, Budget, BudgetLimits, Completed, Desk, DeskLimits, Ended, Executed, Expected,
-    Failure, Moment, Next, Order, Outcome, Part, Plan, Quorum, RaisedBy, Route, SeenTokens, Step, Taken,
-    Token, Told, Trip, Way,
+    Attempt, Attendance, Attended, Begun, Budget, BudgetLimits, Completed, Deaths, Desk, DeskLimits, Ended,
+    Executed, Expected, Failure, Moment, Next, Order, Outcome, Part, Plan, Quorum, RaisedBy, SeenTokens,
+    Starts, Step, Taken, Token, Told, Trip, Way, daemons_share, is_nearly_over,
 };
 
 use crate::driven::Driven;
@@ -198,6 +198,14 @@ enum Event {
     },
     Begins(usize),
     GivesUp(usize),
+    /// A thread takes what waits to be started.
+    Starts(usize),
+    Forwards {
+        job: usize,
+        listed: Listed,
+        through: Vec<Attempt>,
+        deaths: Deaths,
+    },
     AttendedEnough(u64),
     Breaks(Link),
     DaemonDies,
@@ -227,9 +235,12 @@ struct ClientJob {
 }
 
 struct ClientRun {
+    begun: u64,
     driven: Driven,
     trip: Trip,
     tried: Vec<Vec<usize>>,
+    /// When the time of each part is over, or the job's.
+    ends_by: Vec<Option<u64>>,
     /// What has decided each part.
     answers: Vec<Option<ExecutionId>>,
     /// The parts that the daemon has.
@@ -510,6 +521,8 @@ impl World {
                     self.carry_out(job);
                 }
             }
+            Event::Starts(job) => self.start(job),
+            Event::Forwards { job, listed, through, deaths } => self.forwards(job, listed, through, deaths),
             Event::AttendedEnough(request) => {
                 if let Some(at) = self.daemon.attending.iter().position(|kept| *kept == request) {
                     self.daemon.attending.swap_remove(at);
@@ -782,11 +795,17 @@ impl World {
             self.note(Happened::PartBegun { part: PartId { job: id, part }, may_be_repeated });
         }
         let parts = plan.parts.len();
+        let ends_by = |part: &Part| {
+            [part.time, plan.time].into_iter().flatten().min().map(|time| now.after(time).as_nanos())
+        };
+        let ends_by = plan.parts.iter().map(ends_by).collect();
         let driven = Driven::begin(plan, &self.clients[self.jobs[job].client].budget, now);
         self.jobs[job].run = Some(ClientRun {
+            begun: self.now,
             driven,
             trip: Trip::new(way, parts),
             tried: vec![Vec::new(); parts],
+            ends_by,
             answers: vec![None; parts],
             through: Vec::new(),
             tokens: Vec::new(),
@@ -802,14 +821,10 @@ impl World {
         let Some(run) = self.jobs[job].run.as_mut() else { return };
         let steps = run.driven.steps();
         self.clients[client].steps.extend(&steps);
-        let (mut through, mut directly) = (Vec::new(), Vec::new());
         for step in steps {
             let run = self.jobs[job].run.as_mut().expect("it has begun");
             match step {
-                Step::Start { attempt, .. } => match run.trip.start(attempt) {
-                    Route::ThroughDaemon => through.push(attempt),
-                    Route::Directly => directly.push(attempt),
-                },
+                Step::Start { attempt, .. } => run.trip.start(attempt),
                 Step::Cancel(attempt) => {
                     if let Some(request) = run.requests.remove(&attempt) {
                         self.pending.remove(&request);
@@ -822,8 +837,19 @@ impl World {
                 Step::Over(_) => self.over(job),
             }
         }
-        if !through.is_empty() {
-            self.send_to_daemon(job, through);
+        // At once, or by another thread that may wait.
+        if self.chance(70) {
+            return self.start(job);
+        }
+        let later = self.now + self.rng.u64(0..MS);
+        self.put(later, Event::Starts(job));
+    }
+
+    fn start(&mut self, job: usize) {
+        let run = self.jobs[job].run.as_mut().expect("it has begun");
+        let Starts { through_daemon, directly } = run.trip.take_starts(&run.driven.machine);
+        if !through_daemon.is_empty() {
+            self.send_to_daemon(job, through_daemon);
         }
         directly.into_iter().for_each(|attempt| self.start_directly(job, attempt));
     }
@@ -851,9 +877,10 @@ impl World {
             time: plan.parts[attempt.part].time,
         };
         let parts: Vec<ListedPart> = through.iter().map(part).collect();
-        // All parts start together, when the job begins.
+        let begun = self.jobs[job].run.as_ref().expect("it has begun").begun;
+        let left = plan.time.map(|time| time.saturating_sub(Duration::from_nanos(self.now - begun)));
         let at_once = matches!(way, Way::Daemon { at_once: true, .. });
-        let listed = Listed { parts, quorum: plan.quorum, time: plan.time, at_once };
+        let listed = Listed { parts, quorum: plan.quorum, time: left.map(daemons_share), at_once };
         for attempt in &through {
             self.note(Happened::Sent(PartId { job: id, part: attempt.part }));
         }
@@ -875,17 +902,39 @@ impl World {
                 }
             }
         }
+        let deaths = self.clients[client].expected.deaths();
         if self.clients[client].expected.must_attend() {
             self.attend(client);
         }
-        self.jobs[job].run.as_mut().expect("it has begun").tokens.clone_from(&tokens);
-        let sent = self.send(from, to, Message::Forward { listed, tokens: tokens.clone() }, 0);
-        if !sent {
-            self.clients[client].expected.forget(&tokens);
-            let report = Report { told: Told::DaemonFailed(FULL), execution: None };
-            for attempt in through {
-                self.put(self.now, Event::TellsJob { job, attempt, report });
-            }
+        self.jobs[job].run.as_mut().expect("it has begun").tokens = tokens;
+        let at = self.now + self.rng.u64(0..MS);
+        self.put(at, Event::Forwards { job, listed, through, deaths });
+    }
+
+    fn forwards(&mut self, job: usize, listed: Listed, through: Vec<Attempt>, deaths: Deaths) {
+        let client = self.jobs[job].client;
+        let tokens = self.jobs[job].run.as_ref().expect("it has begun").tokens.clone();
+        let message = Message::Forward { listed, tokens: tokens.clone() };
+        if self.send(Node::Client(client), Node::Daemon, message, 0) {
+            let attended = self.clients[client].expected.sent(&tokens, deaths);
+            return self.follow(client, attended);
+        }
+        self.clients[client].expected.forget(&tokens);
+        let report = Report { told: Told::DaemonFailed(FULL), execution: None };
+        for attempt in through {
+            self.put(self.now, Event::TellsJob { job, attempt, report });
+        }
+    }
+
+    fn follow(&mut self, client: usize, attended: Attended<(usize, Attempt)>) {
+        self.reached.lost_with_daemon += attended.lost.len() as u64;
+        for (job, attempt) in attended.lost {
+            let report = Report { told: Told::DaemonFailed(LOST), execution: None };
+            self.put(self.now, Event::TellsJob { job, attempt, report });
+        }
+        if attended.asks {
+            self.reached.attended_again += 1;
+            self.attend(client);
         }
     }
 
@@ -930,16 +979,8 @@ impl World {
                     Answer::Attended(how) => how,
                     _ => Attendance::Died,
                 };
-                let (asks_again, lost) = self.clients[client].expected.attended(how);
-                self.reached.lost_with_daemon += lost.len() as u64;
-                for (job, attempt) in lost {
-                    let report = Report { told: Told::DaemonFailed(LOST), execution: None };
-                    self.put(self.now, Event::TellsJob { job, attempt, report });
-                }
-                if asks_again {
-                    self.reached.attended_again += 1;
-                    self.attend(client);
-                }
+                let attended = self.clients[client].expected.attended(how);
+                self.follow(client, attended);
             }
             (Then::OfTask { task, attempt }, Answer::Served(served)) => {
                 self.ended_of_task(task, attempt, served);
@@ -981,16 +1022,21 @@ impl World {
     }
 
     fn told(&mut self, job: usize, attempt: Attempt, report: Report) {
+        let now = self.now;
         let run = self.jobs[job].run.as_mut().expect("it has begun");
         if run.is_over {
             return;
         }
-        let is_under_way = run.driven.machine.is_under_way(attempt);
-        match run.trip.told(attempt, report.told, is_under_way) {
+        // The daemon's time is a little shorter.
+        let is_late = report.told == Told::Cancelled
+            && run.ends_by[attempt.part]
+                .is_some_and(|by| is_nearly_over(Duration::from_nanos(by.saturating_sub(now))));
+        let told = if is_late { Told::Late } else { report.told };
+        match run.trip.told(attempt, told, &run.driven.machine) {
             Next::Ended(ended) => self.ended(job, attempt, Served { ended, execution: report.execution }),
             Next::Directly => {
                 self.reached.went_directly += 1;
-                self.start_directly(job, attempt);
+                self.carry_out(job);
             }
             Next::Nothing => self.reached.passed_over += 1,
         }

@@ -6,7 +6,7 @@ use ironorb_fan_out::ledger::{self, Entry};
 use crate::network::{self, Course, Reached};
 use crate::seeds::seeds;
 
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 6_000;
 
 #[test]
 fn whatever_happens_between_clients_daemon_and_servers_all_promises_are_kept() {
