@@ -1,9 +1,8 @@
 //! The daemon: it makes the calls of its clients' jobs. It reads no arguments and no results.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ironorb::dynamic::ReceivedRequest;
 use ironorb::giop::TransmissionCodeSets;
@@ -15,7 +14,7 @@ use ironorb::{
     CompletionStatus, Deferred, MinorCode, ObjectRef, Orb, Reply, SystemException, SystemExceptionKind,
     TypedRef,
 };
-use ironorb_fan_out::{Order, Part, Plan, Quorum};
+use ironorb_fan_out::{Begun, Desk, DeskLimits, Moment, Order, Part, Plan, Quorum, Taken};
 
 use crate::attended::Attended;
 use crate::clock::Alarm;
@@ -58,36 +57,21 @@ pub struct Daemon {
 struct Shared {
     orb: Orb,
     jobs: Jobs,
-    threads: usize,
-    queue_max: usize,
+    limits: DeskLimits,
     networks: Networks,
     attended: Attended,
     /// When clients that attend are answered.
     sweep: Mutex<Option<Alarm>>,
-    queue: Mutex<Queue>,
+    begun: Instant,
+    desk: Mutex<Desk<Box<Task>>>,
     references: References,
     /// No job is under way.
     drained: Condvar,
-    refused: Count,
     forwarded: Count,
     synchronous: Count,
-    /// Jobs that began when no thread waited and others were queued.
-    queued: Count,
-}
-
-#[derive(Default)]
-struct Queue {
-    /// What waits for a slot.
-    tasks: VecDeque<Box<Task>>,
-    /// Slots that are taken.
-    busy: usize,
-    longest: usize,
-    /// No more tasks are taken.
-    drains: bool,
 }
 
 struct Task {
-    come: Instant,
     parts: Vec<JobPart>,
     plan: JobPlan,
     to: To,
@@ -117,12 +101,12 @@ impl Daemon {
 
     /// Takes no more jobs, and waits until those that it has are over. New ones get TRANSIENT.
     pub fn drain(self) {
-        let mut queue = self.shared.queue();
-        queue.drains = true;
-        while queue.busy > 0 {
-            queue = self.shared.drained.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        let mut desk = self.shared.desk();
+        desk.drain();
+        while !desk.is_drained() {
+            desk = self.shared.drained.wait(desk).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(queue);
+        drop(desk);
         self.shared.attended.end();
     }
 }
@@ -163,24 +147,23 @@ impl DaemonBuilder {
         if let Some(handles) = handles {
             jobs = jobs.handles(handles);
         }
-        let (queue, references, drained, refused, forwarded, synchronous, queued) = Default::default();
+        let (references, drained, forwarded, synchronous) = Default::default();
+        let limits = DeskLimits { threads, queue_max };
         let jobs = jobs.build();
         let orb_of = orb.clone();
         let shared = Arc::new(Shared {
             orb: orb_of,
             jobs,
-            threads,
-            queue_max,
+            limits,
             networks,
             attended: Attended::default(),
             sweep: Mutex::default(),
-            queue,
+            begun: Instant::now(),
+            desk: Mutex::new(Desk::new(limits)),
             references,
             drained,
-            refused,
             forwarded,
             synchronous,
-            queued,
         });
         let failed = |e: &dyn fmt::Display| {
             SystemException::new(SystemExceptionKind::Initialize, MinorCode::NONE, CompletionStatus::No)
@@ -202,7 +185,7 @@ struct Servant(Arc<Shared>);
 
 impl DeferredJobDaemon for Servant {
     fn run(&self, parts: &[JobPart], plan: &JobPlan, reply: Reply<Vec<PartReport>, SystemException>) {
-        let task = Task { come: Instant::now(), parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
+        let task = Task { parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Caller(reply) = task.to
         {
@@ -212,7 +195,7 @@ impl DeferredJobDaemon for Servant {
 
     fn forward(&self, parts: &[JobPart], plan: &JobPlan, client: &str, tokens: &[PartToken]) {
         let to = To::Client(client.to_owned(), tokens.to_vec());
-        let task = Task { come: Instant::now(), parts: parts.to_vec(), plan: *plan, to };
+        let task = Task { parts: parts.to_vec(), plan: *plan, to };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Client(client, tokens) = task.to
         {
@@ -236,8 +219,8 @@ impl DeferredJobDaemon for Servant {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn desk(&self) -> MutexGuard<'_, Desk<Box<Task>>> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has those that attend answered when they have waited long enough.
@@ -257,36 +240,32 @@ impl Shared {
         *sweep = self.attended.sweeps_at().map(|at| self.jobs.0.clock.wake(at, wake));
     }
 
-    /// Begins a task, or queues it, unless there are too many.
+    fn now(&self) -> Moment {
+        Moment::from_nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Begins a task, or has it wait, unless there are too many.
     fn take(self: &Arc<Self>, task: Box<Task>) -> Result<(), Box<Task>> {
-        let mut queue = self.queue();
-        let waits = queue.busy >= self.threads;
-        if queue.drains || (waits && (task.plan.at_once || queue.tasks.len() >= self.queue_max)) {
-            drop(queue);
-            self.refused.add();
-            return Err(task);
-        }
-        if waits {
-            queue.tasks.push_back(task);
-            queue.longest = queue.longest.max(queue.tasks.len());
-            self.queued.add();
-            return Ok(());
-        }
-        queue.busy += 1;
-        drop(queue);
+        let at_once = task.plan.at_once;
+        let taken = self.desk().take(task, at_once, self.now());
+        let begun = match taken {
+            Taken::Begins(begun) => begun,
+            Taken::Waits => return Ok(()),
+            Taken::Refused(task) => return Err(task),
+        };
         let slot = Slot(self.clone());
-        if self.knows_targets(&task.parts) {
-            self.carry_out(*task, slot);
+        if self.knows_targets(&begun.task.parts) {
+            self.carry_out(begun, slot);
         } else {
-            self.carry_out_later(task, slot);
+            self.carry_out_later(begun, slot);
         }
         Ok(())
     }
 
     /// Carries a task out by a thread that may wait for an answer.
-    fn carry_out_later(self: &Arc<Self>, task: Box<Task>, slot: Slot) {
+    fn carry_out_later(self: &Arc<Self>, begun: Begun<Box<Task>>, slot: Slot) {
         let shared = self.clone();
-        self.jobs.0.threads.run(move || shared.carry_out(*task, slot));
+        self.jobs.0.threads.run(move || shared.carry_out(begun, slot));
     }
 
     /// Whether nobody need be asked where the parts go.
@@ -295,19 +274,19 @@ impl Shared {
     }
 
     /// Begins what a task asks for. `slot` is its own until all of that is over.
-    fn carry_out(self: &Arc<Self>, task: Task, slot: Slot) {
-        let Task { come, parts, mut plan, to } = task;
-        // What has passed while it waited.
-        if let Some(limit) = wire::limit(plan.within_us) {
-            plan.within_us = wire::micros(Some(limit.saturating_sub(come.elapsed())));
-        }
+    fn carry_out(self: &Arc<Self>, begun: Begun<Box<Task>>, slot: Slot) {
+        let time = begun.left(wire::limit(begun.task.plan.within_us));
+        let times: Vec<_> =
+            begun.task.parts.iter().map(|part| begun.left(wire::limit(part.within_us))).collect();
+        let Task { parts, plan, to } = *begun.task;
+        let parts: Vec<TimedPart<'_>> = parts.iter().zip(times).collect();
         match to {
             To::Caller(reply) => {
                 self.synchronous.add();
                 if reply.is_cancelled() {
                     return; // nobody waits
                 }
-                let prepared = self.prepare(&parts, &plan);
+                let prepared = self.prepare(&parts, quorum(&plan), time);
                 if let Some(run) = prepared.run.clone() {
                     reply.on_cancel(move || run.bring(News::GivenUp));
                 }
@@ -318,20 +297,19 @@ impl Shared {
             }
             To::Client(client, tokens) => {
                 self.forwarded.add();
-                self.forward(&parts, &plan, &client, &tokens, Arc::new(slot));
+                self.forward(&parts, time, &client, &tokens, Arc::new(slot));
             }
         }
     }
 
     /// Makes a run of some parts.
-    fn prepare(&self, parts: &[JobPart], plan: &JobPlan) -> Prepared {
+    fn prepare(&self, parts: &[TimedPart<'_>], quorum: Quorum, time: Option<Duration>) -> Prepared {
         let mut unsent: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
         let (mut listed, mut runs) = (Vec::new(), Vec::new());
-        for part in parts {
-            match self.part_run(part) {
+        for (part, time) in parts.iter().copied() {
+            match self.part_run(part, time) {
                 Ok(run) => {
                     let servers = u32::try_from(run.target.servers()).unwrap_or(u32::MAX);
-                    let time = wire::limit(part.within_us);
                     listed.push(Part { time, may_be_repeated: part.idempotent, servers, hedge_after: None });
                     runs.push(run);
                     unsent.push(None);
@@ -339,23 +317,18 @@ impl Shared {
                 Err(e) => unsent.push(Some(e)),
             }
         }
-        let quorum = match plan.quorum {
-            JobQuorum::AllParts => Quorum::All,
-            JobQuorum::SomeParts => Quorum::AtLeast(plan.count as usize),
-            JobQuorum::BestEffort => Quorum::BestEffort,
-        };
         // A part that cannot be sent is one without a result: then all are not to be had.
         let is_in_vain = quorum == Quorum::All && unsent.iter().any(Option::is_some);
-        let plan = Plan { parts: listed, quorum, order: Order::AtOnce, time: wire::limit(plan.within_us) };
+        let plan = Plan { parts: listed, quorum, order: Order::AtOnce, time };
         let run = || Run::new(&self.jobs.0, plan, runs, Way::Direct { verifies: false });
         Prepared { run: (!is_in_vain).then(run), unsent }
     }
 
-    fn part_run(&self, part: &JobPart) -> Result<PartRun, SystemException> {
+    fn part_run(&self, part: &JobPart, time: Option<Duration>) -> Result<PartRun, SystemException> {
         let request = Arc::new(wire::request(part)?);
         let mut run = PartRun::new(request, self.target(&part.target)?);
         run.is_idempotent = part.idempotent;
-        run.within = wire::limit(part.within_us);
+        run.within = time;
         Ok(run)
     }
 
@@ -371,24 +344,34 @@ impl Shared {
     /// Has the servers of some parts tell a client what has become of them. Servers that cannot are called.
     fn forward(
         self: &Arc<Self>,
-        parts: &[JobPart],
-        plan: &JobPlan,
+        parts: &[TimedPart<'_>],
+        time: Option<Duration>,
         client: &str,
         tokens: &[PartToken],
         slot: Arc<Slot>,
     ) {
-        for (part, token) in parts.iter().zip(tokens) {
+        let begun = Instant::now();
+        for (timed, token) in parts.iter().zip(tokens) {
+            let (part, of_part) = *timed;
+            // To find servers may take a while.
             let server = self.target(&part.target).and_then(|to| to.choose(&[], &part.target));
+            let passed = begun.elapsed();
+            let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(passed));
+            let (shared, client_of, slot, token) = (self.clone(), client.to_owned(), slot.clone(), *token);
+            let tell = move |ending| shared.tell_later(client_of, token, ending, slot);
+            if [time, of_part].into_iter().any(|time| left(time) == Some(Duration::ZERO)) {
+                tell(Ending::unsent());
+                continue;
+            }
             let sent = server.and_then(|server| match takes_forwarded(&server.object) {
-                true => forward_to(&server.object, part, client, token).map(|()| true),
+                true => forward_to(&server.object, part, client, &token).map(|()| true),
                 false => Ok(false),
             });
-            let (shared, client, token, slot) = (self.clone(), client.to_owned(), *token, slot.clone());
-            let tell = move |ending| shared.tell_later(client, token, ending, slot);
             match sent {
                 Ok(true) => {}
+                // The part is carried out alone: how many its job needs is its client's affair.
                 Ok(false) => self
-                    .prepare(std::slice::from_ref(part), plan)
+                    .prepare(&[(part, left(of_part))], Quorum::All, left(time))
                     .begin(move |mut endings| tell(endings.pop().unwrap_or_else(Ending::unsent))),
                 Err(e) => tell(Ending::failed(e)),
             }
@@ -412,19 +395,17 @@ impl Shared {
     }
 
     fn facts(&self) -> Vec<JobFact> {
-        let queue = self.queue();
-        let (queued, busy, longest) = (queue.tasks.len(), queue.busy, queue.longest);
-        drop(queue);
+        let desk = self.desk().counts();
         let counts = self.jobs.counts();
         let facts = [
-            ("threads", self.threads as u64),
-            ("busy", busy as u64),
-            ("queued", queued as u64),
-            ("queue_max", self.queue_max as u64),
-            ("queued_longest", longest as u64),
+            ("threads", self.limits.threads as u64),
+            ("busy", desk.busy as u64),
+            ("queued", desk.queued as u64),
+            ("queue_max", self.limits.queue_max as u64),
+            ("queued_longest", desk.queued_longest as u64),
             ("clients_attending", self.attended.clients() as u64),
-            ("jobs_queued_total", self.queued.get()),
-            ("jobs_refused_total", self.refused.get()),
+            ("jobs_queued_total", desk.queued_total),
+            ("jobs_refused_total", desk.refused_total),
             ("jobs_synchronous_total", self.synchronous.get()),
             ("jobs_forwarding_total", self.forwarded.get()),
             ("parts_total", counts.attempts.first),
@@ -472,17 +453,27 @@ struct Slot(Arc<Shared>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut queue = self.0.queue();
-        let Some(next) = queue.tasks.pop_front() else {
-            queue.busy -= 1;
-            if queue.busy == 0 {
-                self.0.drained.notify_all();
-            }
-            return;
-        };
-        drop(queue);
-        // Not here: a chain of tasks that end at once has any length.
-        self.0.carry_out_later(next, Slot(self.0.clone()));
+        let mut desk = self.0.desk();
+        let next = desk.finish(self.0.now());
+        if desk.is_drained() {
+            self.0.drained.notify_all();
+        }
+        drop(desk);
+        if let Some(next) = next {
+            // Not here: a chain of tasks that end at once has any length.
+            self.0.carry_out_later(next, Slot(self.0.clone()));
+        }
+    }
+}
+
+/// A part, and how much of its own time is left.
+type TimedPart<'a> = (&'a JobPart, Option<Duration>);
+
+fn quorum(plan: &JobPlan) -> Quorum {
+    match plan.quorum {
+        JobQuorum::AllParts => Quorum::All,
+        JobQuorum::SomeParts => Quorum::AtLeast(plan.count as usize),
+        JobQuorum::BestEffort => Quorum::BestEffort,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Parts that a daemon forwards: the client that servers call with the results, and the servers that do so.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ipnet::IpNet;
@@ -14,7 +14,7 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, Orb, OrbBuilder, SystemException, SystemExceptionKind, TypedRef,
     with_timeout,
 };
-use ironorb_fan_out::Attempt;
+use ironorb_fan_out::{Attempt, Attendance, Attended, Deaths, Expected, SeenTokens, Token};
 
 use crate::daemon::report;
 use crate::generated::iron_orb::{
@@ -27,19 +27,33 @@ use crate::threads::Threads;
 /// Who waits for the results of which parts, by tokens that nobody can guess.
 #[derive(Debug)]
 pub(crate) struct Forwards {
-    expected: Expected,
-    /// Whether the daemon has a request that fails when it dies.
-    attends: Arc<Mutex<bool>>,
+    expected: Waits,
     client: String,
     _reference: JobClientRef,
 }
 
-type Expected = Arc<Mutex<BTreeMap<(u64, u64), (Attempt, Arc<Run>)>>>;
+type Waits = Arc<Mutex<Expected<Awaited>>>;
+
+/// Tells a part's job what has become of it. The job is behind a pointer of any type: it holds what holds this.
+struct Awaited(Box<dyn FnOnce(Result<PartReport, SystemException>) + Send>);
+
+impl Awaited {
+    fn of(attempt: Attempt, run: &Arc<Run>) -> Awaited {
+        let run = run.clone();
+        Awaited(Box::new(move |report| run.bring(News::Told(attempt, report))))
+    }
+}
+
+impl fmt::Debug for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Awaited").finish_non_exhaustive()
+    }
+}
 
 impl Forwards {
     /// Makes the object that servers call, of the client's ORB.
     pub(crate) fn new(orb: &Orb) -> Result<Forwards, SystemException> {
-        let expected = Expected::default();
+        let expected = Waits::default();
         let servant = Waiting(expected.clone());
         let reference: JobClientRef = orb.root_poa().activate(servant).map_err(|e| {
             SystemException::new(
@@ -50,16 +64,24 @@ impl Forwards {
             .with_detail(format!("no object for the results of forwarded parts: {e}"))
         })?;
         let client = reference.object().to_ior_string();
-        Ok(Forwards { expected, attends: Arc::default(), client, _reference: reference })
+        Ok(Forwards { expected, client, _reference: reference })
     }
 
-    /// Has the parts that wait end when the daemon dies: servers may have been told of them, or not.
-    pub(crate) fn attend(&self, daemon: &JobDaemonRef) {
-        let mut attends = self.attends.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *attends, true) {
-            drop(attends);
-            attend(&self.expected, &self.attends, daemon);
+    /// Parts are about to go to the daemon: they end when it dies. Gives how often it has died.
+    pub(crate) fn attend(&self, daemon: &JobDaemonRef) -> Deaths {
+        let mut expected = lock(&self.expected);
+        let (deaths, asks) = (expected.deaths(), expected.must_attend());
+        drop(expected);
+        if asks {
+            attend(&self.expected, daemon);
         }
+        deaths
+    }
+
+    /// The daemon has been sent these parts, after so many deaths.
+    pub(crate) fn sent(&self, tokens: &[Token], daemon: &JobDaemonRef, deaths: Deaths) {
+        let attended = lock(&self.expected).sent(tokens, deaths);
+        follow(&self.expected, daemon, attended);
     }
 
     pub(crate) fn client(&self) -> &str {
@@ -67,53 +89,55 @@ impl Forwards {
     }
 
     /// Has these attempts wait. Gives a token for each.
-    pub(crate) fn expect(&self, attempts: &[Attempt], run: &Arc<Run>) -> Vec<PartToken> {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let random = random_number;
-        attempts
-            .iter()
-            .map(|attempt| {
-                let token = PartToken { high: random(), low: random() };
-                expected.insert((token.high, token.low), (*attempt, run.clone()));
-                token
-            })
-            .collect()
+    pub(crate) fn expect(&self, attempts: &[Attempt], run: &Arc<Run>) -> Vec<Token> {
+        let mut expected = lock(&self.expected);
+        let token = |attempt: &Attempt| loop {
+            let token = Token { high: random_number(), low: random_number() };
+            if expected.expect(token, Awaited::of(*attempt, run)) {
+                return token;
+            }
+        };
+        attempts.iter().map(token).collect()
     }
 
     /// How many parts wait.
     pub(crate) fn awaited(&self) -> usize {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.expected).len()
     }
 
     /// Nothing comes for these.
-    pub(crate) fn forget(&self, tokens: &[PartToken]) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        for token in tokens {
-            expected.remove(&(token.high, token.low));
-        }
+    pub(crate) fn forget(&self, tokens: &[Token]) {
+        lock(&self.expected).forget(tokens);
     }
 }
 
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Asks the daemon, and again as long as parts wait.
-fn attend(expected: &Expected, attends: &Arc<Mutex<bool>>, daemon: &JobDaemonRef) {
-    let (expected, attends, again) = (expected.clone(), attends.clone(), daemon.clone());
+fn attend(expected: &Waits, daemon: &JobDaemonRef) {
+    let (expected, again) = (expected.clone(), daemon.clone());
     with_timeout(None, || daemon.attend_async()).on_reply(move |answer| {
-        let mut asked = attends.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut waiting = expected.lock().unwrap_or_else(PoisonError::into_inner);
-        *asked = answer == Ok(false) && !waiting.is_empty();
-        let lost = match &answer {
-            Err(e) if has_died(e) => std::mem::take(&mut *waiting),
-            _ => BTreeMap::new(),
+        let how = match answer {
+            Ok(true) => Attendance::Over,
+            Ok(false) => Attendance::Again,
+            Err(e) if has_died(&e) => Attendance::Died,
+            // It does not know the request.
+            Err(_) => Attendance::Over,
         };
-        let asks_again = *asked;
-        drop((waiting, asked));
-        if asks_again {
-            attend(&expected, &attends, &again);
-        }
-        for (attempt, run) in lost.into_values() {
-            run.bring(News::Told(attempt, Err(daemon_died())));
-        }
+        let attended = lock(&expected).attended(how);
+        follow(&expected, &again, attended);
     });
+}
+
+fn follow(expected: &Waits, daemon: &JobDaemonRef, attended: Attended<Awaited>) {
+    if attended.asks {
+        attend(expected, daemon);
+    }
+    for part in attended.lost {
+        (part.0)(Err(daemon_died()));
+    }
 }
 
 /// Whether an exception says that the daemon, or the way to it, is gone.
@@ -127,15 +151,13 @@ fn daemon_died() -> SystemException {
         .with_detail("the daemon has gone, and may have passed the part on")
 }
 
-struct Waiting(Expected);
+struct Waiting(Waits);
 
 impl JobClient for Waiting {
     fn part_done(&self, token: &PartToken, report: &PartReport) -> Result<(), SystemException> {
-        let mut expected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = expected.remove(&(token.high, token.low));
-        drop(expected);
-        if let Some((attempt, run)) = known {
-            run.bring(News::Told(attempt, Ok(report.clone())));
+        let known = lock(&self.0).told(token.into());
+        if let Some(part) = known {
+            (part.0)(Ok(report.clone()));
         }
         Ok(())
     }
@@ -229,7 +251,8 @@ const TOKENS_KEPT: usize = 65_536;
 
 /// Has an ORB tell results to whom it is asked to, if they are in these networks. Its references say so.
 pub fn accept_forwarded(builder: OrbBuilder, networks: Networks) -> OrbBuilder {
-    let forwarding = Forwarding { networks, threads: Threads::default(), seen: Mutex::default() };
+    let forwarding =
+        Forwarding { networks, threads: Threads::default(), seen: Mutex::new(SeenTokens::new(TOKENS_KEPT)) };
     builder.forwarded_requests(forwarding).ior_interceptor(Tells)
 }
 
@@ -246,31 +269,7 @@ impl IorInterceptor for Tells {
 struct Forwarding {
     networks: Networks,
     threads: Threads,
-    seen: Mutex<Seen>,
-}
-
-/// The last tokens.
-#[derive(Debug, Default)]
-struct Seen {
-    tokens: BTreeSet<(u64, u64)>,
-    order: VecDeque<(u64, u64)>,
-}
-
-impl Seen {
-    /// Whether a token is new.
-    fn note(&mut self, token: &PartToken) -> bool {
-        let token = (token.high, token.low);
-        if !self.tokens.insert(token) {
-            return false;
-        }
-        self.order.push_back(token);
-        if self.order.len() > TOKENS_KEPT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.tokens.remove(&oldest);
-        }
-        true
-    }
+    seen: Mutex<SeenTokens>,
 }
 
 impl ForwardedRequests for Forwarding {
@@ -279,7 +278,7 @@ impl ForwardedRequests for Forwarding {
         let Ok((client, token)) = decoded(data) else { return };
         // Before it is carried out: nobody would learn of the results.
         let Ok(client) = client_at(&object.orb(), &client, &self.networks) else { return };
-        if !self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(&token) {
+        if !lock(&self.seen).note((&token).into()) {
             return;
         }
         let (threads, begun) = (self.threads.clone(), Instant::now());

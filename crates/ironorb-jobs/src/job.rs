@@ -386,7 +386,7 @@ fn prepare(jobs: &Jobs, entries: Vec<Entry>, options: &Options) -> (Arc<Run>, Ca
     let plan =
         Plan { parts, quorum: options.quorum, order: options.architecture.order(), time: options.within };
     let (jobs, architecture) = (jobs.clone(), options.architecture);
-    let calls = Calls { jobs, architecture, way: way.clone(), entries, places };
+    let calls = Calls { jobs, architecture, way, entries, places };
     (Run::new(shared, plan, runs, way), calls)
 }
 

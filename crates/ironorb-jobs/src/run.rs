@@ -11,11 +11,12 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, PendingHandle, SystemException, SystemExceptionKind, with_timeout,
 };
 use ironorb_fan_out::{
-    Attempt, Ended, Executed, Job, Moment, Order, Outcome, Part, Plan, RaisedBy, Step, Verdict,
+    Attempt, Ended, Executed, Job, Moment, Next, Order, Outcome, Part, Plan, RaisedBy, Start, Starts, Step,
+    Token, Told, Trip, Verdict, daemons_share, is_nearly_over,
 };
 
 use crate::clock::Alarm;
-use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport, PartToken};
+use crate::generated::iron_orb::{JobPlan, PartOutcome, PartReport};
 use crate::jobs::Shared;
 use crate::part::Done;
 use crate::target::{Chosen, Target, no_server};
@@ -128,7 +129,6 @@ impl Ending {
 pub(crate) struct Run {
     pub(crate) shared: Arc<Shared>,
     plan: Plan,
-    way: Way,
     begun: Instant,
     inbox: Mutex<Inbox>,
     /// Of the thread that drives.
@@ -168,10 +168,10 @@ pub(crate) struct Over {
 struct Course {
     machine: Job,
     parts: Vec<PartRun>,
-    /// Attempts to be started.
-    starts: Vec<Start>,
+    /// Which attempts wait to be started, and which are at the daemon.
+    trip: Trip,
     /// What servers are to tell results with.
-    tokens: Vec<PartToken>,
+    tokens: Vec<Token>,
     /// The requests that the daemon answers.
     calls: Vec<PendingHandle>,
     /// By which the run is woken.
@@ -179,13 +179,6 @@ struct Course {
     /// Attempts that began while another one of their part was not answered.
     hedges: Vec<Attempt>,
     has_fallen_back: bool,
-}
-
-/// An attempt to be started.
-#[derive(Clone, Copy)]
-struct Start {
-    attempt: Attempt,
-    through_daemon: bool,
 }
 
 /// A thread that drives a run.
@@ -203,14 +196,15 @@ impl Run {
     /// A run, which begins when [`run`](Self::run) or [`begin`](Self::begin) is called.
     pub(crate) fn new(shared: &Arc<Shared>, plan: Plan, parts: Vec<PartRun>, way: Way) -> Arc<Run> {
         let machine = Job::new(&plan, shared.budget.clone());
-        let (starts, tokens, calls, alarm, hedges, has_fallen_back) = Default::default();
-        let course = Course { machine, parts, starts, tokens, calls, alarm, hedges, has_fallen_back };
+        let trip = Trip::new(way, parts.len());
+        let (tokens, calls, alarm, hedges, has_fallen_back) = Default::default();
+        let course = Course { machine, parts, trip, tokens, calls, alarm, hedges, has_fallen_back };
         let course = Mutex::new(course);
         let news = VecDeque::from([News::Begin]);
         // Until it begins nobody else may drive it.
         let inbox = Inbox { news, is_driven: true, wakes_at: None, then: Then::Waits };
         let (shared, inbox, changed) = (shared.clone(), Mutex::new(inbox), Condvar::new());
-        Arc::new(Run { shared, plan, way, begun: Instant::now(), inbox, course, changed })
+        Arc::new(Run { shared, plan, begun: Instant::now(), inbox, course, changed })
     }
 
     /// Runs the job. Blocks until it is over.
@@ -376,14 +370,13 @@ impl Run {
             match course.machine.poll_step() {
                 // A server that has been tried is never chosen again.
                 Some(Step::Start { attempt, .. }) => {
-                    let through_daemon = !matches!(self.way, Way::Direct { .. }) && attempt.number == 0;
                     self.count(course, attempt);
-                    course.starts.push(Start { attempt, through_daemon });
+                    course.trip.start(attempt);
                 }
                 Some(Step::Cancel(attempt)) => self.cancel(course, attempt),
                 Some(Step::Tell { part, outcome }) => self.tell(course, part, outcome),
                 Some(Step::Over(verdict)) => return Some(Stopped::Over(verdict)),
-                None if course.starts.is_empty() => return None,
+                None if course.trip.waiting().is_empty() => return None,
                 None if driver == Driver::Busy && self.waits(course) => return Some(Stopped::Waits),
                 // Those that start together may leave as one message.
                 None => self.start(course, driver),
@@ -408,24 +401,20 @@ impl Run {
     fn waits(&self, course: &Course) -> bool {
         let waits = |start: &Start| {
             let is_named = matches!(course.parts[start.attempt.part].target, Target::Name(_));
-            is_named || (self.way.verifies() && self.plan.order == Order::InTurn)
+            is_named || (course.trip.way().verifies() && self.plan.order == Order::InTurn)
         };
-        course.starts.iter().any(|start| !start.through_daemon && waits(start))
+        course.trip.waiting().iter().any(|start| !start.through_daemon && waits(start))
     }
 
     fn start(self: &Arc<Self>, course: &mut Course, driver: Driver) {
-        let starts = std::mem::take(&mut course.starts);
-        let (through_daemon, directly): (Vec<_>, Vec<_>) =
-            starts.into_iter().partition(|start| start.through_daemon);
+        let Starts { through_daemon, directly } = course.trip.take_starts(&course.machine);
         if !through_daemon.is_empty() {
-            let attempts: Vec<Attempt> = through_daemon.iter().map(|start| start.attempt).collect();
-            self.start_through_daemon(course, &attempts, driver);
+            self.start_through_daemon(course, &through_daemon, driver);
         }
         if !directly.is_empty() {
             // All handles that are needed now are asked for at once.
-            let attempts: Vec<Attempt> = directly.iter().map(|start| start.attempt).collect();
-            way::resolve(&self.shared, attempts.iter().map(|attempt| attempt.part), &mut course.parts);
-            attempts.into_iter().for_each(|attempt| self.start_directly(course, attempt));
+            way::resolve(&self.shared, directly.iter().map(|attempt| attempt.part), &mut course.parts);
+            directly.into_iter().for_each(|attempt| self.start_directly(course, attempt));
         }
     }
 
@@ -436,8 +425,9 @@ impl Run {
             part.begun.get_or_insert(begun);
             part.put(*attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
         }
-        let plan = self.plan_left();
-        let sent = way::send((&self.way, &course.parts), (attempts, &plan, self.time_left()), self);
+        let way = course.trip.way();
+        let plan = self.plan_left(way);
+        let sent = way::send((way, &course.parts), (attempts, &plan, self.time_left()), self);
         course.tokens.extend(sent.tokens);
         let Some(asked) = sent.asked else { return };
         let attempts = attempts.to_vec();
@@ -455,12 +445,10 @@ impl Run {
     }
 
     /// What is left of the plan, for a daemon.
-    fn plan_left(&self) -> JobPlan {
+    fn plan_left(&self, way: Way) -> JobPlan {
         let (quorum, count) = way::quorum(self.plan.quorum);
-        let at_once = matches!(self.way, Way::Daemon { at_once: true, .. });
-        // Its answer must be here when the time is over.
-        let within =
-            self.time_left().map(|left| left - (left / 20).clamp(ANSWER_MIN, ANSWER_MAX).min(left / 2));
+        let at_once = matches!(way, Way::Daemon { at_once: true, .. });
+        let within = self.time_left().map(daemons_share);
         JobPlan { quorum, count, within_us: wire::micros(within), at_once }
     }
 
@@ -512,7 +500,7 @@ impl Run {
                 run.bring(News::Ended(attempt, Err(e)));
             }
         };
-        match self.way.verifies() {
+        match course.trip.way().verifies() {
             false => begin(),
             true => {
                 let run = self.clone();
@@ -560,7 +548,7 @@ impl Run {
             Ok(_) => Ended::Result,
             // The machine knows when the time is over, and says so then.
             Err(e) if self.is_late(course, attempt, e) => return,
-            Err(e) => ended_by(e),
+            Err(e) => wire::of_attempt(e).ended(),
         };
         if let Some(took) = took
             && matches!(ended, Ended::Result | Ended::Exception)
@@ -578,39 +566,41 @@ impl Run {
 
     fn told(&self, course: &mut Course, attempt: Attempt, report: Result<PartReport, SystemException>) {
         course.let_go(attempt);
-        let object = self.shared.origin();
-        let outcome = match report {
-            Ok(report) => report.outcome,
-            // The daemon has not taken it. That is no further attempt.
-            Err(e) if e.completed == CompletionStatus::No && self.way.falls_back() => {
+        let (told, answer) = self.read(&course.parts[attempt.part], report);
+        match course.trip.told(attempt, told, &course.machine) {
+            Next::Ended(ended) => self.answered(course, attempt, ended, answer),
+            Next::Directly => {
                 self.shared.counts.fallbacks.add();
                 course.has_fallen_back = true;
-                return course.starts.push(Start { attempt, through_daemon: false });
             }
-            Err(e) => return self.answered(course, attempt, ended_by(&e), Err(e)),
+            Next::Nothing => {}
+        }
+    }
+
+    /// What a report says, and the answer that is in it.
+    fn read(&self, part: &PartRun, report: Result<PartReport, SystemException>) -> (Told, Answer) {
+        let outcome = match report {
+            Ok(report) => report.outcome,
+            Err(e) => return (Told::DaemonFailed(wire::of_attempt(&e)), Err(e)),
         };
+        let object = self.shared.origin();
         let reply = |user_exception, body| match &object {
             Some(object) => wire::reply(object, user_exception, body),
             None => Err(no_server("the job")),
         };
-        let (ended, answer) = match &outcome {
-            PartOutcome::Results(body) => (Ended::Result, reply(false, body)),
-            PartOutcome::Raised(body) => (Ended::Exception, reply(true, body)),
+        match &outcome {
+            PartOutcome::Results(body) => readable(Told::Result, reply(false, body)),
+            PartOutcome::Raised(body) => readable(Told::Exception, reply(true, body)),
             PartOutcome::Failure(failure) => {
                 let e = wire::exception(failure);
-                (ended_by(&e), Err(e))
+                (Told::Failed(wire::of_attempt(&e)), Err(e))
             }
-            PartOutcome::Lost(failure) => (Ended::MaybeExecuted, Err(wire::exception(failure))),
-            // The daemon's time is over, and the job's soon: the machine says so then.
-            _ if self.limit(&course.parts[attempt.part]).is_some_and(|left| left <= ANSWER_MAX) => return,
-            _ => (Ended::Cancelled, Err(no_server("the part"))),
-        };
-        // What cannot be read has been carried out nevertheless.
-        let ended = match (&answer, ended) {
-            (Err(_), Ended::Result | Ended::Exception) => Ended::MaybeExecuted,
-            (_, ended) => ended,
-        };
-        self.answered(course, attempt, ended, answer);
+            PartOutcome::Lost(failure) => (Told::Lost, Err(wire::exception(failure))),
+            _ => {
+                let is_late = self.limit(part).is_some_and(is_nearly_over);
+                (if is_late { Told::Late } else { Told::Cancelled }, Err(no_server("the part")))
+            }
+        }
     }
 
     fn answered(&self, course: &mut Course, attempt: Attempt, ended: Ended, answer: Answer) {
@@ -652,7 +642,7 @@ impl Run {
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("plan", &self.plan).field("way", &self.way).finish_non_exhaustive()
+        f.debug_struct("Run").field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
@@ -674,24 +664,9 @@ impl Course {
     }
 }
 
-/// How much earlier than the job's time that of the daemon is over: a twentieth, within these limits.
-const ANSWER_MIN: Duration = Duration::from_millis(1);
-const ANSWER_MAX: Duration = Duration::from_millis(20);
-
-/// What an exception says of an attempt. One that a servant may have raised is an answer, unless it says that another server may do
-/// better.
-fn ended_by(e: &SystemException) -> Ended {
-    use SystemExceptionKind::{
-        CodesetIncompatible, CommFailure, NoResources, ObjectNotExist, Rebind, Timeout, Transient,
-    };
-    match (e.completed, e.kind) {
-        (CompletionStatus::Maybe, _) => Ended::MaybeExecuted,
-        (
-            CompletionStatus::No,
-            CodesetIncompatible | Transient | CommFailure | ObjectNotExist | NoResources | Rebind | Timeout,
-        ) => Ended::NotExecuted,
-        (CompletionStatus::No | CompletionStatus::Yes, _) => Ended::Exception,
-    }
+/// What cannot be read has been carried out nevertheless.
+fn readable(told: Told, answer: Answer) -> (Told, Answer) {
+    (if answer.is_ok() { told } else { Told::Lost }, answer)
 }
 
 /// Runs `begin`, in which each call may take so long.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb::{Pending, SystemException, with_timeout};
-use ironorb_fan_out::{Attempt, Order, Quorum};
+pub(crate) use ironorb_fan_out::Way;
+use ironorb_fan_out::{Attempt, Order, Quorum, Token};
 
 use crate::generated::iron_orb::JobDaemon as _;
 use crate::generated::iron_orb::{JobDaemonAsync, JobPart, JobPlan, JobQuorum, PartReport, PartToken};
@@ -39,48 +40,6 @@ impl Architecture {
     }
 }
 
-/// The way of one run.
-#[derive(Debug, Clone)]
-pub(crate) enum Way {
-    Direct {
-        verifies: bool,
-    },
-    Daemon {
-        /// Parts that the daemon has not taken, and idempotent ones, go directly then.
-        falls_back: bool,
-        /// The daemon takes the job if a thread of its is free.
-        at_once: bool,
-    },
-    Forwarded {
-        falls_back: bool,
-    },
-}
-
-impl Way {
-    pub(crate) fn verifies(&self) -> bool {
-        matches!(self, Way::Direct { verifies: true })
-    }
-
-    /// Whether parts go directly if the daemon fails.
-    pub(crate) fn falls_back(&self) -> bool {
-        matches!(self, Way::Daemon { falls_back: true, .. } | Way::Forwarded { falls_back: true })
-    }
-
-    /// How many servers a part has, of which its target knows `known`.
-    pub(crate) fn servers(&self, known: usize) -> usize {
-        match self {
-            Way::Direct { .. } => known,
-            Way::Daemon { falls_back, .. } | Way::Forwarded { falls_back } => {
-                if *falls_back {
-                    known.saturating_add(1)
-                } else {
-                    1
-                }
-            }
-        }
-    }
-}
-
 /// Asks for the servers of the names of some parts, at once. Blocks if there are any.
 pub(crate) fn resolve(shared: &Shared, which: impl Iterator<Item = usize>, parts: &mut [PartRun]) {
     let name = |part: &PartRun| match &part.target {
@@ -102,7 +61,7 @@ pub(crate) fn resolve(shared: &Shared, which: impl Iterator<Item = usize>, parts
 }
 
 /// Nothing is told with these tokens any more.
-pub(crate) fn forget(shared: &Shared, tokens: &[PartToken]) {
+pub(crate) fn forget(shared: &Shared, tokens: &[Token]) {
     if !tokens.is_empty()
         && let Ok(forwards) = shared.forwards()
     {
@@ -114,7 +73,7 @@ pub(crate) fn forget(shared: &Shared, tokens: &[PartToken]) {
 #[derive(Default)]
 pub(crate) struct Sent {
     /// With which servers will tell their results.
-    pub(crate) tokens: Vec<PartToken>,
+    pub(crate) tokens: Vec<Token>,
     /// The request that the daemon answers.
     pub(crate) asked: Option<Asked>,
 }
@@ -124,7 +83,7 @@ pub(crate) type Asked = Pending<Vec<PartReport>, SystemException>;
 
 /// Sends parts to the daemon.
 pub(crate) fn send(
-    (way, parts): (&Way, &[PartRun]),
+    (way, parts): (Way, &[PartRun]),
     (attempts, plan, time): (&[Attempt], &JobPlan, Option<Duration>),
     run: &Arc<Run>,
 ) -> Sent {
@@ -151,14 +110,16 @@ pub(crate) fn send(
             Err(e) => return all(&e),
         };
         let tokens = forwards.expect(attempts, run);
+        let carried: Vec<PartToken> = tokens.iter().copied().map(PartToken::from).collect();
         // First, so that a daemon that dies with the parts is noticed.
-        forwards.attend(daemon);
+        let deaths = forwards.attend(daemon);
         let mut sent = Ok(());
-        within(&mut || sent = daemon.forward(&listed, plan, forwards.client(), &tokens));
+        within(&mut || sent = daemon.forward(&listed, plan, forwards.client(), &carried));
         if let Err(e) = sent {
             forwards.forget(&tokens);
             return all(&e);
         }
+        forwards.sent(&tokens, daemon, deaths);
         return Sent { tokens, asked: None };
     }
     let mut asked = None;

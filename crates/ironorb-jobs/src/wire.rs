@@ -7,7 +7,9 @@ use ironorb::giop::message::{RawBody, Response};
 use ironorb::giop::{ByteOrder, CharSet, TransmissionCodeSets, WideCharSet};
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, SystemException, SystemExceptionKind};
 
-use crate::generated::iron_orb::{JobBody, JobPart, PartFailure};
+use ironorb_fan_out::{Completed, Failure, Token};
+
+use crate::generated::iron_orb::{JobBody, JobPart, PartFailure, PartToken};
 
 /// The body of a message, copied.
 pub(crate) fn body(raw: RawBody<'_>, code_sets: TransmissionCodeSets) -> JobBody {
@@ -90,6 +92,36 @@ pub(crate) fn reply(
 ) -> Result<RawReply, SystemException> {
     let code_sets = code_sets(body)?;
     RawReply::of_body(object, user_exception, raw(body), code_sets).map_err(SystemException::from)
+}
+
+impl From<Token> for PartToken {
+    fn from(Token { high, low }: Token) -> PartToken {
+        PartToken { high, low }
+    }
+}
+
+impl From<&PartToken> for Token {
+    fn from(token: &PartToken) -> Token {
+        Token { high: token.high, low: token.low }
+    }
+}
+
+/// What an exception says of an attempt. One that a servant may have raised is an answer, unless it says that another server may do
+/// better.
+pub(crate) fn of_attempt(e: &SystemException) -> Failure {
+    use SystemExceptionKind::{
+        CodesetIncompatible, CommFailure, NoResources, ObjectNotExist, Rebind, Timeout, Transient,
+    };
+    let completed = match e.completed {
+        CompletionStatus::Yes => Completed::Yes,
+        CompletionStatus::No => Completed::No,
+        CompletionStatus::Maybe => Completed::Maybe,
+    };
+    let of_server = matches!(
+        e.kind,
+        CodesetIncompatible | Transient | CommFailure | ObjectNotExist | NoResources | Rebind | Timeout
+    );
+    Failure { completed, of_server }
 }
 
 pub(crate) fn failure(e: &SystemException) -> PartFailure {
