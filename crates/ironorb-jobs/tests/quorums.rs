@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ironorb::{ObjectRef, TypedRef};
+use ironorb::{ObjectRef, Orb, TypedRef};
 use ironorb_jobs::{Architecture, Chosen, Job, PartEnd, PartOptions, Quorum, Servers, Verdict};
-use ironorb_tests::eventually;
 use ironorb_tests::executor::run;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
+use ironorb_tests::{Probing, eventually};
 
 use crate::stage::{InOrder, Stage, elsewhere, server, slow};
 
@@ -235,4 +235,43 @@ fn a_daemon_gives_up_what_its_client_does() {
     eventually("the server is told", || told() == 1);
     eventually("the daemon is idle", || stage.fact("busy") == 0);
     assert_eq!(stage.fact("cancelled_total"), 1);
+}
+
+/// Servers that cannot tell results are called by the daemon, part by part: how many the job needs is its client's affair.
+#[test]
+fn forwarded_parts_of_foreign_servers_count_for_quorums() {
+    let foreign = || {
+        let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let probe = orb.root_poa().activate(Probing::default()).unwrap();
+        (orb, probe)
+    };
+    let stage = Stage::of([foreign(), foreign()], 1);
+    let job = stage.jobs.job().call_named("a", PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2));
+    let job = job.call_named("b", PartOptions::new(), |probe: &ProbeRef| probe.add_async(3, 4));
+    let job = job.architecture(Architecture::Forwarding).within(Duration::from_secs(20));
+    let end = job.quorum(Quorum::AtLeast(2)).run();
+    assert!(matches!(end.parts, (PartEnd::Result(3), PartEnd::Result(7))), "{:?}", end.parts);
+}
+
+/// What has waited for a thread until its time was over is not sent.
+#[test]
+fn a_daemon_forwards_nothing_that_is_late() {
+    let (counted, calls) = slow(Duration::ZERO);
+    let (late, late_calls) = slow(LONG);
+    let stage = Stage::of([counted, late], 1);
+    let job = |name| {
+        let call = |probe: &ProbeRef| probe.add_async(1, 2);
+        stage.jobs.job().call_named(name, PartOptions::new(), call)
+    };
+    let busy = job("b").architecture(Architecture::Synchronous).begin();
+    eventually("the call has begun", || late_calls.load(Ordering::SeqCst) == 1);
+    let end = job("a").architecture(Architecture::Forwarding).within(Duration::from_millis(50)).run();
+    assert_eq!(end.verdict, Verdict::Deadline);
+    assert_eq!(stage.fact("queued"), 1);
+    assert!(matches!(run(busy).parts, (PartEnd::Result(3),)));
+    eventually("the daemon is idle", || stage.fact("busy") == 0);
+    assert_eq!(stage.fact("jobs_forwarding_total"), 1);
+    // On the connection on which a late part would have gone before.
+    assert!(job("a").architecture(Architecture::Synchronous).run().is_met());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
