@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ironorb::dynamic::{PassingHandle, RawReply, ReceivedRequest};
+use ironorb::giop::ior::OMNIORB_ORB_TYPE;
 use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, PendingHandle, SystemException, SystemExceptionKind, with_timeout,
 };
@@ -56,7 +57,8 @@ pub(crate) type Answer = Result<RawReply, SystemException>;
 
 struct AttemptRun {
     begun: Instant,
-    handle: Option<PassingHandle>,
+    /// By which it ends, and whether its server may be told that.
+    handle: Option<(PassingHandle, bool)>,
     _guard: Option<Box<dyn std::any::Any + Send>>,
     /// It has been answered, or cancelled.
     is_over: bool,
@@ -490,7 +492,12 @@ impl Run {
         let passing = within(limit, || part.request.passing_to(&object));
         part.put(
             attempt,
-            AttemptRun { begun, handle: Some(passing.handle()), _guard: guard, is_over: false },
+            AttemptRun {
+                begun,
+                handle: Some((passing.handle(), bears_cancels(&object))),
+                _guard: guard,
+                is_over: false,
+            },
         );
         let run = self.clone();
         let begin = move || {
@@ -522,8 +529,11 @@ impl Run {
         self.shared.counts.cancelled.add();
         let part = &mut course.parts[attempt.part];
         if let Some(run) = part.attempts.get_mut(attempt.number as usize) {
-            if let Some(handle) = run.handle.take() {
-                handle.cancel();
+            if let Some((handle, bears_cancels)) = run.handle.take() {
+                match bears_cancels {
+                    true => handle.cancel(),
+                    false => handle.give_up(),
+                }
             }
             run._guard = None;
             run.is_over = true;
@@ -667,6 +677,13 @@ impl Course {
 /// What cannot be read has been carried out nevertheless.
 fn readable(told: Told, answer: Answer) -> (Told, Answer) {
     (if answer.is_ok() { told } else { Told::Lost }, answer)
+}
+
+/// Whether a CancelRequest does a server no harm. omniORB's loses the connection, with other calls on it; a reference that names no
+/// ORB, as a `corbaloc:`, may be one of its.
+fn bears_cancels(object: &ObjectRef) -> bool {
+    let orb_type = object.ior().iiop_profiles().find_map(|profile| profile.orb_type());
+    orb_type.is_some_and(|orb_type| orb_type != OMNIORB_ORB_TYPE)
 }
 
 /// Runs `begin`, in which each call may take so long.

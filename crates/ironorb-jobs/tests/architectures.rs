@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb::dynamic::{OperationDescription, ParameterMode, Request};
 use ironorb::giop::typecode::TypeDef;
-use ironorb::{SystemExceptionKind, TypedRef};
+use ironorb::{CompletionStatus, SystemExceptionKind, TypedRef};
 use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
 use ironorb_tests::testing::probe::RefuseError;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
@@ -108,5 +108,20 @@ fn what_cannot_be_reached_has_not_been_carried_out() {
             }
             other => panic!("{architecture:?}: {other:?}"),
         }
+    }
+}
+
+/// A system exception of a servant is an answer on every way, whatever it says of the operation.
+#[test]
+fn a_servant_s_system_exception_is_an_answer() {
+    let stage = Stage::new();
+    for architecture in ALL {
+        let job = stage.jobs.job();
+        let job = job.call_named("a", PartOptions::new(), |probe: &ProbeRef| probe.raise_system_async(7));
+        let end = job.architecture(architecture).within(Duration::from_secs(20)).run();
+        let (PartEnd::Exception(e),) = end.parts else { panic!("{architecture:?}: {:?}", end.parts) };
+        let told = (e.kind, e.minor.0, e.completed);
+        assert_eq!(told, (SystemExceptionKind::NoPermission, 7, CompletionStatus::Yes), "{architecture:?}");
+        assert_eq!(end.verdict, Verdict::Met, "{architecture:?}");
     }
 }
