@@ -201,6 +201,16 @@ impl ServingProcess {
         kill_process(Pid::from_child(&self.child), signal).expect("a child process can be signalled");
     }
 
+    /// Sends SIGKILL, and waits for the end.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("a child process can be killed");
+        self.child.wait().expect("a child process can be waited for");
+    }
+
     /// Sends SIGTERM, waits for the end, and returns what the process printed since it was ready.
     ///
     /// # Panics

@@ -38,6 +38,7 @@ mod idle_calls;
 mod interceptors;
 mod interface_repository;
 mod job_command;
+mod jobs_processes;
 mod lane_settings;
 mod lanes;
 mod latency;
