@@ -172,6 +172,7 @@ pub const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("Unix domain sockets, and the component that names them", &["unix"]),
     ("profiles of TAO's Unix sockets before those of IIOP, passed over", &["uiop"]),
     ("cached attributes, beside clients that cache", &["cached"]),
+    ("jobs of servers of three ORBs at once, on each way", &["jobs"]),
     ("naming services, `corbaname:`", &["naming"]),
     ("clients of the interface repository", &["repository"]),
     ("`ironorb call` with types from IDL, and from the object", &["call"]),

@@ -138,6 +138,21 @@ impl Process {
         tasks.unwrap_or_else(|e| panic!("{} has no threads: {e}", self.name)).count()
     }
 
+    /// Whether all of its threads wait for something, in the kernel.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended.
+    pub fn is_asleep(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let mut tasks = tasks.unwrap_or_else(|e| panic!("{} has no threads: {e}", self.name)).flatten();
+        // The state follows the name, which is in brackets.
+        tasks.all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
+        })
+    }
+
     /// True while it runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

@@ -10,6 +10,7 @@ mod corpus;
 mod ironorb;
 mod jacorb_client;
 mod jacorb_server;
+mod jobs;
 mod omniorb_client;
 mod omniorb_server;
 mod our_names;
