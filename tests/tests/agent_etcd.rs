@@ -249,6 +249,28 @@ fn agents_go_on_without_etcd_and_agree_when_it_is_back() {
     });
     let _other = register_exclusively(&two, "other");
     eventually("and share exclusive names", || one.servers("other").len() == 1);
+
+    // Agents that lose their leases put all anew.
+    let leases = || {
+        let found = etcd.members[0].ask("/v3/lease/leases", &json!({})).expect("it answers");
+        let found = found["leases"].as_array().into_iter().flatten().map(|lease| lease["ID"].clone());
+        found.collect::<Vec<_>>()
+    };
+    let before = leases();
+    for id in &before {
+        etcd.members[0].ask("/v3/lease/revoke", &json!({ "ID": id })).expect("it is revoked");
+    }
+    eventually("the agents have other leases", || {
+        let now = leases();
+        now.len() == 2 && !now.iter().any(|id| before.contains(id))
+    });
+    // Who knows this one knows what has left before.
+    let _fresh = one.register("fresh", "f", &[]);
+    eventually("the leases' ends are known", || two.servers("fresh").len() == 1);
+    eventually("they agree again", || {
+        let all = "fresh  1\nknown  1\nleader  1\nnew  1\nother  1\n";
+        [&one, &two].iter().all(|agent| agent.ask("list", &[]).expect() == all)
+    });
 }
 
 /// Agents that all want one name at one time, again and again. Each begins with another member.
