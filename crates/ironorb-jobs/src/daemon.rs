@@ -270,7 +270,7 @@ impl Shared {
 
     /// Whether nobody need be asked where the parts go.
     fn knows_targets(&self, parts: &[JobPart]) -> bool {
-        parts.iter().all(|part| is_reference(&part.target) || self.jobs.0.known(&part.target).is_some())
+        parts.iter().all(|part| is_reference(&part.target) || self.jobs.0.knows(&part.target))
     }
 
     /// Begins what a task asks for. `slot` is its own until all of that is over.
@@ -336,8 +336,7 @@ impl Shared {
         if is_reference(text) {
             return Ok(Target::Object(self.references.object(&self.orb, text)?));
         }
-        let ask = || self.jobs.0.resolve(&[text]).pop().unwrap_or_else(|| Err(no_server(text)));
-        let found = self.jobs.0.known(text).map_or_else(ask, Ok)?;
+        let found = self.jobs.0.resolve(&[text]).pop().unwrap_or_else(|| Err(no_server(text)))?;
         Ok(Target::Servers(InTurn::new(found)))
     }
 

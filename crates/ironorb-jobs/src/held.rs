@@ -90,9 +90,8 @@ impl Handles for HeldHandles {
         names.iter().map(|name| self.servers(name)).collect()
     }
 
-    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
-        let held = self.held().get(name).cloned();
-        held?.servers()
+    fn knows(&self, name: &str) -> bool {
+        self.held().contains_key(name)
     }
 
     fn part_servers(&self, name: &str) -> Result<Vec<(ObjectRef, Option<String>)>, SystemException> {

@@ -136,9 +136,9 @@ impl Shared {
         }
     }
 
-    /// The servers of a name, if they are known here. Does not block.
-    pub(crate) fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
-        self.handles.as_ref()?.known(name)
+    /// Whether the servers of a name are known here.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.handles.as_ref().is_none_or(|handles| handles.knows(name))
     }
 
     /// The servers of a name, each with the part of the object that it says to be. Blocks as calls do.

@@ -71,10 +71,11 @@ pub trait Handles: Send + Sync + 'static {
     /// The servers of each of these names, the best first. May block as a call does.
     fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>>;
 
-    /// The servers of a name, if they are known here. Does not block. A daemon that knows them hands a job to no other thread.
-    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
+    /// Whether [`resolve`](Self::resolve) does not block for this name, because its servers are known here. A daemon then hands its job to
+    /// no other thread.
+    fn knows(&self, name: &str) -> bool {
         let _it_asks = name;
-        None
+        false
     }
 
     /// The servers of a name, each with what it says in its property [`PART_PROPERTY`](crate::PART_PROPERTY). May block as a call does.
@@ -89,11 +90,11 @@ pub trait Handles: Send + Sync + 'static {
 /// A table of names.
 impl Handles for BTreeMap<String, Vec<ObjectRef>> {
     fn resolve(&self, names: &[&str]) -> Vec<Result<Vec<ObjectRef>, SystemException>> {
-        names.iter().map(|name| self.known(name).ok_or_else(|| no_server(name))).collect()
+        names.iter().map(|name| self.get(*name).cloned().ok_or_else(|| no_server(name))).collect()
     }
 
-    fn known(&self, name: &str) -> Option<Vec<ObjectRef>> {
-        self.get(name).cloned()
+    fn knows(&self, _: &str) -> bool {
+        true
     }
 }
 
