@@ -21,6 +21,7 @@ use crate::object::operation::{OperationError, Raised};
 use crate::object::peers::BadPeerNetwork;
 use crate::object::selection::NotBound;
 use crate::orb::{BuildError, PolicyError, SettingError, ThreadpoolError};
+use crate::parallel::NotJoined;
 use crate::poa::{CannotCreateExtent, PoaError};
 use crate::transport::endpoint::BadAddress;
 
@@ -183,6 +184,7 @@ macro_rules! values {
 }
 
 values! {
+    NotJoined
     BadConcurrency BadPeerNetwork BadType CodeSetIncompatible CopyError DynAnyError ElementError ExtractError FixedError Malformed Misuse NotALongDouble
     PolicyError TypeCodeError UrlError
 }
