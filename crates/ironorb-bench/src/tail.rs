@@ -85,13 +85,17 @@ fn in_words(row: &Row) -> Option<String> {
     }
     let number = |name| row.median(name).map(digits);
     let slow = row.median("arithmetic_slow_percent")?;
-    let then = if slow > 0.1 {
-        "more than one of a thousand, so that hedges cannot make p99.9 short"
-    } else {
+    let late_ms = row.median("arithmetic_p99_9_ms").unwrap_or(f64::INFINITY);
+    let then = if slow <= 0.1 {
         "fewer than one of a thousand, so that hedges make p99.9 short"
+    } else if row.median("p99_9_ms").is_some_and(|ms| ms < late_ms / 2.0) {
+        "more than one of a thousand; but p99.9 is short: what was refused were hedges of parts that were slow and not late"
+    } else {
+        "more than one of a thousand, so that hedges cannot make p99.9 short"
     };
     Some(format!(
-        "{} parts: {} % of jobs have a late one; {} % of the hedges that are due are refused; {} % of jobs are late nevertheless, {then}.",
+        "{} parts: {} % of jobs have a late one; {} % of the hedges that are due are refused; if that fell on all parts alike, {} % of jobs \
+         would be late nevertheless, {then}.",
         row.text("parts"),
         number("arithmetic_late_percent")?,
         number("refused_percent")?,
@@ -374,7 +378,8 @@ mod tests {
             ("requests_more_percent", more),
             ("refused_percent", 12.0),
             ("arithmetic_late_percent", 63.4),
-            ("arithmetic_slow_percent", if parts > 5 { 11.0 } else { 0.05 }),
+            ("arithmetic_slow_percent", if parts > 1 { 11.0 } else { 0.05 }),
+            ("arithmetic_p99_9_ms", 100.0),
         ];
         Row::of_numbers(place, figures)
     }
@@ -395,6 +400,8 @@ mod tests {
         assert_eq!(judged, [(0.09, met), (0.11, missed), (3.1, met), (5.1, missed)]);
         assert_eq!(in_words(&rows[0]), None);
         assert!(in_words(&rows[1]).unwrap().contains("hedges make p99.9 short"));
+        assert!(in_words(&rows[3]).unwrap().contains("but p99.9 is short"));
+        assert!(in_words(&rows[5]).unwrap().contains("hedges cannot make p99.9 short"));
         assert!(
             in_words(&rows[5])
                 .unwrap()

@@ -245,6 +245,14 @@ impl Job {
         self.go_on(now);
     }
 
+    /// So many servers could carry the part out, as is known by now. Fewer than have been tried count as these: there is no other one.
+    pub fn know_servers(&mut self, part: usize, count: u32) {
+        if let Some(part) = self.parts.get_mut(part) {
+            let tried = u32::try_from(part.attempts.len()).unwrap_or(u32::MAX);
+            part.part.servers = count.max(tried).max(1);
+        }
+    }
+
     /// The caller does not want the rest any more.
     pub fn give_up(&mut self) {
         if self.verdict.is_none() {

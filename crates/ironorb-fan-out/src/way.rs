@@ -189,11 +189,12 @@ impl Trip {
             Told::Lost => Ended::MaybeExecuted,
             Told::Cancelled => Ended::Cancelled,
             Told::Late => return Next::Nothing,
-            // Whatever the exception: the servant has not spoken.
+            // Whatever the exception: the servant has not spoken, so that it is no answer.
             Told::DaemonFailed(Failure { completed: Completed::No, .. }) if self.way.falls_back() => {
                 self.waiting.push(Start { attempt, through_daemon: false });
                 return Next::Directly;
             }
+            Told::DaemonFailed(Failure { completed: Completed::No, .. }) => Ended::NotExecuted,
             Told::DaemonFailed(failure) => failure.ended(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,7 +72,8 @@ impl Shared {
                 Some(first) if first.key().0 <= now => {
                     let wake = first.remove();
                     drop(alarms);
-                    wake();
+                    // A panic was reported: it is one job's, and others need the clock.
+                    let _its_panic_ends_it_alone = catch_unwind(AssertUnwindSafe(wake));
                     alarms = self.alarms();
                     idle_since = Instant::now();
                     continue;

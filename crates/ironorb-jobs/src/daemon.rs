@@ -12,23 +12,24 @@ use ironorb::interceptor::FORWARD_CONTEXT;
 use ironorb::status::AddedReadings;
 use ironorb::{
     CompletionStatus, Deferred, MinorCode, ObjectRef, Orb, Reply, SystemException, SystemExceptionKind,
-    TypedRef,
+    TypedRef, with_timeout,
 };
 use ironorb_fan_out::{Begun, Desk, DeskLimits, Moment, Order, Part, Plan, Quorum, Taken};
 
 use crate::attended::Attended;
 use crate::clock::Alarm;
 use crate::counts::{self, Count};
-use crate::forward::{self, Networks, TAKES_FORWARDED};
+use crate::forward::{self, Networks, TAKES_FORWARDED, TELLERS_MAX, TELLING_MAX};
 use crate::generated::iron_orb::{
     DeferredJobDaemon, JobClient as _, JobClientRef, JobDaemonRef, JobFact, JobPart, JobPlan, JobQuorum,
     PartEnd, PartOutcome, PartReport, PartToken,
 };
 use crate::jobs::Jobs;
 use crate::part::Done;
-use crate::references::References;
-use crate::run::{Ending, News, PartRun, Run};
+use crate::references::{References, is_reference};
+use crate::run::{Ending, News, PartRun, Run, within};
 use crate::target::{Handles, InTurn, Target, no_server};
+use crate::threads::Threads;
 use crate::way::Way;
 use crate::wire;
 
@@ -43,7 +44,7 @@ pub struct DaemonBuilder {
     networks: Networks,
 }
 
-/// A daemon that carries out jobs for its clients: S, HP and FP, SP of the paper need it in their ways.
+/// A daemon that carries out jobs for its clients: FP and SP of the paper need it.
 ///
 /// It has so many jobs under way as a daemon would whose threads each carry out one: with one thread there is one job at a time, as in
 /// the paper's single-threaded daemon. But no thread waits with a job: the threads that bring requests and replies carry it on.
@@ -65,6 +66,8 @@ struct Shared {
     begun: Instant,
     desk: Mutex<Desk<Box<Task>>>,
     references: References,
+    /// Threads that tell clients what has become of forwarded parts.
+    tellers: Threads,
     /// No job is under way.
     drained: Condvar,
     forwarded: Count,
@@ -161,6 +164,7 @@ impl DaemonBuilder {
             begun: Instant::now(),
             desk: Mutex::new(Desk::new(limits)),
             references,
+            tellers: Threads::at_most(TELLERS_MAX),
             drained,
             forwarded,
             synchronous,
@@ -200,7 +204,7 @@ impl DeferredJobDaemon for Servant {
             && let To::Client(client, tokens) = task.to
         {
             let shared = self.0.clone();
-            self.0.jobs.0.threads.run(move || {
+            self.0.tellers.run(move || {
                 for token in &tokens {
                     shared.tell(&client, token, &report(Ending::failed(full())));
                 }
@@ -304,6 +308,7 @@ impl Shared {
 
     /// Makes a run of some parts.
     fn prepare(&self, parts: &[TimedPart<'_>], quorum: Quorum, time: Option<Duration>) -> Prepared {
+        let begun = Instant::now();
         let mut unsent: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
         let (mut listed, mut runs) = (Vec::new(), Vec::new());
         for (part, time) in parts.iter().copied() {
@@ -317,6 +322,12 @@ impl Shared {
                 Err(e) => unsent.push(Some(e)),
             }
         }
+        // To find servers may take a while.
+        let passed = begun.elapsed();
+        let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(passed));
+        listed.iter_mut().for_each(|part: &mut Part| part.time = left(part.time));
+        runs.iter_mut().for_each(|run: &mut PartRun| run.within = left(run.within));
+        let time = left(time);
         // A part that cannot be sent is one without a result: then all are not to be had.
         let is_in_vain = quorum == Quorum::All && unsent.iter().any(Option::is_some);
         let plan = Plan { parts: listed, quorum, order: Order::AtOnce, time };
@@ -363,7 +374,9 @@ impl Shared {
                 continue;
             }
             let sent = server.and_then(|server| match takes_forwarded(&server.object) {
-                true => forward_to(&server.object, part, client, &token).map(|()| true),
+                true => within(left(time).into_iter().chain(left(of_part)).min(), || {
+                    forward_to(&server.object, part, client, &token).map(|()| true)
+                }),
                 false => Ok(false),
             });
             match sent {
@@ -380,15 +393,17 @@ impl Shared {
     /// Tells a client what has become of a part, by a thread that may wait for an answer.
     fn tell_later(self: &Arc<Self>, client: String, token: PartToken, ending: Ending, slot: Arc<Slot>) {
         let shared = self.clone();
-        self.jobs.0.threads.run(move || {
+        self.tellers.run(move || {
             shared.tell(&client, &token, &report(ending));
             drop(slot);
         });
     }
 
     fn tell(&self, client: &str, token: &PartToken, report: &PartReport) {
-        let told = forward::client_at(&self.orb, client, &self.networks)
-            .and_then(|client: JobClientRef| client.part_done(token, report));
+        let told = with_timeout(Some(TELLING_MAX), || {
+            forward::client_at(&self.orb, client, &self.networks)
+                .and_then(|client: JobClientRef| client.part_done(token, report))
+        });
         // A client that cannot be told waits until its time is over.
         drop(told);
     }
@@ -413,11 +428,6 @@ impl Shared {
         ];
         facts.into_iter().map(|(name, value)| JobFact { name: name.to_owned(), value }).collect()
     }
-}
-
-/// Whether the target of a part is a reference, and not a name.
-fn is_reference(target: &str) -> bool {
-    target.starts_with("IOR:") || target.starts_with("corbaloc:")
 }
 
 /// Parts that are about to be carried out.

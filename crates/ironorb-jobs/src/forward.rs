@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use ironorb::dynamic::RawReply;
@@ -21,6 +21,7 @@ use crate::generated::iron_orb::{
     JobClient, JobClientRef, JobDaemonAsync as _, JobDaemonRef, PartReport, PartToken,
 };
 use crate::part::Done;
+use crate::references::{is_reference, no_reference};
 use crate::run::{Ending, News, Run};
 use crate::threads::Threads;
 
@@ -122,9 +123,9 @@ fn attend(expected: &Waits, daemon: &JobDaemonRef) {
         let how = match answer {
             Ok(true) => Attendance::Over,
             Ok(false) => Attendance::Again,
-            Err(e) if has_died(&e) => Attendance::Died,
-            // It does not know the request.
-            Err(_) => Attendance::Over,
+            Err(e) if does_not_know(&e) => Attendance::Over,
+            // Also where this ORB is shut down: nobody can tell the parts any more.
+            Err(_) => Attendance::Died,
         };
         let attended = lock(&expected).attended(how);
         follow(&expected, &again, attended);
@@ -140,9 +141,9 @@ fn follow(expected: &Waits, daemon: &JobDaemonRef, attended: Attended<Awaited>) 
     }
 }
 
-/// Whether an exception says that the daemon, or the way to it, is gone.
-fn has_died(e: &SystemException) -> bool {
-    matches!(e.kind, SystemExceptionKind::CommFailure | SystemExceptionKind::Transient)
+/// Whether an exception says that the daemon does not know the request.
+fn does_not_know(e: &SystemException) -> bool {
+    matches!(e.kind, SystemExceptionKind::BadOperation | SystemExceptionKind::NoImplement)
 }
 
 #[cold]
@@ -224,7 +225,11 @@ impl Networks {
             address.is_ok_and(|address| self.nets.iter().any(|net| net.contains(&address)))
         };
         let mut profiles = client.ior().iiop_profiles().peekable();
-        self.any || (profiles.peek().is_some() && profiles.all(|profile| is_allowed(profile.host())))
+        self.any
+            || (profiles.peek().is_some()
+                && profiles.all(|profile| {
+                    is_allowed(profile.host()) && profile.addresses().all(|it| is_allowed(&it.host))
+                }))
     }
 }
 
@@ -234,6 +239,10 @@ pub(crate) fn client_at(
     client: &str,
     networks: &Networks,
 ) -> Result<JobClientRef, SystemException> {
+    // Others would call whoever they name before that is checked.
+    if !is_reference(client) {
+        return Err(no_reference());
+    }
     let object = orb.string_to_object(client)?;
     match networks.allow(&object) {
         true => Ok(object.narrow_unchecked()),
@@ -246,13 +255,22 @@ pub(crate) fn client_at(
     }
 }
 
+/// How long a call may take that tells a client of a part. A client that does not answer keeps a thread so long.
+pub(crate) const TELLING_MAX: Duration = Duration::from_secs(5);
+
+/// The most threads that tell clients.
+pub(crate) const TELLERS_MAX: usize = 32;
+
 /// How many tokens a server remembers: a request that comes again with one of them is not carried out again.
 const TOKENS_KEPT: usize = 65_536;
 
 /// Has an ORB tell results to whom it is asked to, if they are in these networks. Its references say so.
 pub fn accept_forwarded(builder: OrbBuilder, networks: Networks) -> OrbBuilder {
-    let forwarding =
-        Forwarding { networks, threads: Threads::default(), seen: Mutex::new(SeenTokens::new(TOKENS_KEPT)) };
+    let forwarding = Forwarding {
+        networks,
+        threads: Threads::at_most(TELLERS_MAX),
+        seen: Mutex::new(SeenTokens::new(TOKENS_KEPT)),
+    };
     builder.forwarded_requests(forwarding).ior_interceptor(Tells)
 }
 
@@ -286,10 +304,12 @@ impl ForwardedRequests for Forwarding {
             threads.run(move || {
                 let ending =
                     Ending { done: Done::Answered, answer: Some(answer), took: begun.elapsed(), attempts: 1 };
-                // A client that has gone, or has another object there, is not told.
-                if client.object().locate() == Ok(true) {
-                    let _it_waits_no_longer = client.part_done(&token, &report(ending));
-                }
+                with_timeout(Some(TELLING_MAX), || {
+                    // A client that has gone, or has another object there, is not told.
+                    if client.object().locate() == Ok(true) {
+                        let _it_waits_no_longer = client.part_done(&token, &report(ending));
+                    }
+                });
             });
         };
         let _it_wants_results = request.passing_to(&object).begin(then);

@@ -44,7 +44,7 @@
 //! ([`write_down`](ironorb::dynamic::write_down)). The job sends it where and as often as it decides, or hands its bytes to the daemon, which
 //! reads neither arguments nor results. The reply, wherever it comes from, ends the call.
 //!
-//! A job runs on the thread that waits for it, or on one of the client's own; the ORB's threads only tell it what has come.
+//! No thread waits with a job but the caller who blocks: the threads that bring replies, and the clock, carry it on.
 
 #![forbid(unsafe_code)]
 

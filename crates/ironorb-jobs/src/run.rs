@@ -68,6 +68,8 @@ struct AttemptRun {
 pub(crate) enum News {
     Begin,
     Ended(Attempt, Answer),
+    /// It has come to nothing here: no servant has spoken.
+    Unsent(Attempt, SystemException),
     /// The daemon, or a server, has told how a part has ended.
     Told(Attempt, Result<PartReport, SystemException>),
     /// It may be time for the machine.
@@ -333,6 +335,10 @@ impl Run {
         match news {
             News::Begin => course.machine.begin(self.now()),
             News::Ended(attempt, answer) => self.ended(course, attempt, answer),
+            News::Unsent(attempt, e) => {
+                course.let_go(attempt);
+                self.answered(course, attempt, Ended::NotExecuted, Err(e));
+            }
             News::Told(attempt, report) => self.told(course, attempt, report),
             News::Time => course.machine.handle_time(self.now()),
             News::GivenUp => course.machine.give_up(),
@@ -415,8 +421,27 @@ impl Run {
         }
         if !directly.is_empty() {
             // All handles that are needed now are asked for at once.
-            way::resolve(&self.shared, directly.iter().map(|attempt| attempt.part), &mut course.parts);
+            self.resolve(course, &directly);
             directly.into_iter().for_each(|attempt| self.start_directly(course, attempt));
+        }
+    }
+
+    /// Finds the servers of parts that have names. Blocks if there are any.
+    fn resolve(&self, course: &mut Course, attempts: &[Attempt]) {
+        let is_named = |attempt: &&Attempt| matches!(course.parts[attempt.part].target, Target::Name(_));
+        let named: Vec<usize> = attempts.iter().filter(is_named).map(|attempt| attempt.part).collect();
+        if named.is_empty() {
+            return;
+        }
+        let ask = || way::resolve(&self.shared, named.iter().copied(), &mut course.parts);
+        // The program's own table of names may panic, on a thread that the whole job depends on.
+        let asked = catch_unwind(AssertUnwindSafe(|| within(self.time_left(), ask)));
+        for part in named {
+            if asked.is_err() {
+                course.parts[part].unknown = Some(no_choice());
+            }
+            let known = course.trip.way().servers(course.parts[part].target.servers());
+            course.machine.know_servers(part, u32::try_from(known).unwrap_or(u32::MAX));
         }
     }
 
@@ -476,7 +501,9 @@ impl Run {
             Ok(chosen) => chosen,
             Err(e) => {
                 part.put(attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
-                self.bring(News::Ended(attempt, Err(e)));
+                // There is no other server.
+                course.machine.know_servers(attempt.part, 0);
+                self.bring(News::Unsent(attempt, e));
                 return;
             }
         };
@@ -485,7 +512,7 @@ impl Run {
             Ok(object) => object,
             Err(e) => {
                 part.put(attempt, AttemptRun { begun, handle: None, _guard: None, is_over: false });
-                self.bring(News::Ended(attempt, Err(e)));
+                self.bring(News::Unsent(attempt, e));
                 return;
             }
         };
@@ -537,9 +564,11 @@ impl Run {
             }
             run._guard = None;
             run.is_over = true;
-            // Else the delay after which a hedge starts would sink.
+            // What has lost against a hedge: else the delay after which one starts would sink. Of others no time is known.
             let took = run.begun.elapsed();
-            self.measure(course, attempt, took);
+            if part.attempts.len() > 1 {
+                self.measure(course, attempt, took);
+            }
         }
     }
 
@@ -687,7 +716,7 @@ fn bears_cancels(object: &ObjectRef) -> bool {
 }
 
 /// Runs `begin`, in which each call may take so long.
-fn within<T>(limit: Option<Duration>, begin: impl FnOnce() -> T) -> T {
+pub(crate) fn within<T>(limit: Option<Duration>, begin: impl FnOnce() -> T) -> T {
     match limit {
         Some(limit) => with_timeout(Some(limit), begin),
         None => begin(),

@@ -101,7 +101,7 @@ pub(crate) fn send(
     };
     let within = |begin: &mut dyn FnMut()| match time {
         // The machine's time comes first.
-        Some(time) => with_timeout(Some(time + PATIENCE), begin),
+        Some(time) => with_timeout(Some(time.saturating_add(PATIENCE)), begin),
         None => begin(),
     };
     if matches!(way, Way::Forwarded { .. }) {

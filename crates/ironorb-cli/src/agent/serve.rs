@@ -68,6 +68,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut signals = serving::signals()?;
     // Requests are held until the agent is there.
     let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
+    // The daemon's calls say how much time is left.
+    let builder = builder.deadline_propagation(arguments.daemon);
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let mut builder =
         Agent::builder().limits(limits).on_store_fault(|fault| output::note(format_args!("error: {fault}")));

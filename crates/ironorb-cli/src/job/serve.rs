@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     agent: Vec<String>,
     #[command(flatten)]
     settings: DaemonSettings,
-    /// Which thread takes a request; jobs run on the daemon's own threads. See `ironorb agent serve`.
+    /// Which thread takes a request; it begins the job, which no thread waits with. See `ironorb agent serve`.
     #[arg(long, value_name = "MODE", default_value = "hybrid:8")]
     concurrency: ServerConcurrency,
     /// End when standard input ends, as it does when the parent process is gone.
@@ -85,7 +85,7 @@ impl DaemonSettings {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut signals = serving::signals()?;
     // Requests are held until the daemon is there.
-    let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests();
+    let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests().deadline_propagation(true);
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let client = match arguments.agent.is_empty() {
         true => None,
