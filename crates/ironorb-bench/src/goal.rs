@@ -190,6 +190,8 @@ const RULES: &[Rule] = &[
     rule(JOBS, &[REAL], ARCHITECTURE,
         |row, _| row.median("n_over_xr").map(|part| (part - 1.0).abs()), AtMost(0.02),
         "{architecture}: N / (X R) off 1 (worst: {clients} clients, daemon {daemon}, {distribution} demands)"),
+    rule(("jobs", "overhead"), &[("way", "HP|SP")], &["way"], |row, _| row.median("above_by_hand_us"), AtMost(50.0),
+        "{way}: us of a job of two parts of 1 ms above two asynchronous calls"),
     // Late parts, with hedges: a hundred parts are reported with the arithmetic of why not.
     rule(TAIL, &[LATE, HEDGED, FEW_PARTS], &["parts"], |with, rows| {
         let is_it = |row: &&Row| row.is(&[("workload", LATE.1), ("hedges", "without"), ("parts", &with.text("parts"))]);

@@ -85,7 +85,8 @@ impl DaemonSettings {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut signals = serving::signals()?;
     // Requests are held until the daemon is there.
-    let builder = Orb::builder().concurrency(arguments.concurrency).hold_requests().deadline_propagation(true);
+    let builder =
+        Orb::builder().concurrency(arguments.concurrency).hold_requests().deadline_propagation(true);
     let orb = serving::orb(builder, "--endpoint", &arguments.endpoint, &arguments.publish)?;
     let client = match arguments.agent.is_empty() {
         true => None,
