@@ -75,7 +75,11 @@ impl Attended {
             ripe.push(first.remove().1);
         }
         drop(waiting);
-        ripe.into_iter().for_each(|reply| reply.send(Ok(false)));
+        for reply in ripe {
+            // The clock's thread sends it.
+            reply.never_wait();
+            reply.send(Ok(false));
+        }
     }
 
     /// All jobs have been carried out: nobody needs to ask again.

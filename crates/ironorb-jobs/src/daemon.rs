@@ -294,9 +294,18 @@ impl Shared {
                 if let Some(run) = prepared.run.clone() {
                     reply.on_cancel(move || run.bring(News::GivenUp));
                 }
+                let tellers = self.tellers.clone();
                 prepared.begin(move |endings| {
-                    reply.send(Ok(endings.into_iter().map(report).collect()));
-                    drop(slot);
+                    let clogged = reply.is_clogged();
+                    // The thread that has brought the last news may be one that all jobs need.
+                    if !clogged {
+                        reply.never_wait();
+                    }
+                    let send = move || {
+                        reply.send(Ok(endings.into_iter().map(report).collect()));
+                        drop(slot);
+                    };
+                    if clogged { tellers.run(send) } else { send() }
                 });
             }
             To::Client(client, tokens) => {

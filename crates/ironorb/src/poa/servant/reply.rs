@@ -54,14 +54,16 @@ impl<T, E: OperationError> Reply<T, E> {
         }
     }
 
-    /// Whether an answer that is sent now waits until the client has read earlier ones.
-    pub(crate) fn is_clogged(&self) -> bool {
+    /// Whether an answer that is sent now waits until the client has read earlier ones. A thread that others need then leaves the answer
+    /// to one that may wait. Does not block.
+    pub fn is_clogged(&self) -> bool {
         self.later.as_ref().is_some_and(Later::is_clogged)
     }
 
     /// Has the answer wait for no client: [`send`](Self::send) does not block then, not even where the caller's connection takes no
-    /// bytes.
-    pub(crate) fn never_wait(&self) {
+    /// bytes: what the connection does not take is kept until it does. Ask [`is_clogged`](Self::is_clogged) first, so that no client has more
+    /// than one answer kept.
+    pub fn never_wait(&self) {
         if let Some(later) = &self.later {
             later.never_wait();
         }
