@@ -76,7 +76,6 @@ impl Keeper {
 /// Registers offers with all agents; all plain ones in one request. Good if one agent takes them and none refuses: the
 /// threads register with those that do not answer now. Returns the offers' numbers.
 pub(super) fn register(core: &Arc<Core>, offers: Vec<(Offer, bool)>) -> Result<Vec<u64>, AgentError> {
-    start_threads(core)?;
     // They are kept before they are registered. A thread that registers all meanwhile does no harm.
     let numbers: Vec<u64> = {
         let mut kept = lock(&core.keeper.kept);
@@ -89,7 +88,8 @@ pub(super) fn register(core: &Arc<Core>, offers: Vec<(Offer, bool)>) -> Result<V
         }
         numbers.collect()
     };
-    let outcome = register_everywhere(core, &offers, &numbers);
+    // A thread that starts finds no owner, and registers all: not before this one has.
+    let outcome = register_everywhere(core, &offers, &numbers).and_then(|()| start_threads(core));
     if outcome.is_err() {
         numbers.iter().for_each(|number| remove(core, *number));
     }
