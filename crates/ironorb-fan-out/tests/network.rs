@@ -265,6 +265,23 @@ struct Daemon {
     next_task: u64,
 }
 
+impl Daemon {
+    /// One that has not started.
+    fn new(limits: DeskLimits) -> Daemon {
+        Daemon {
+            is_alive: false,
+            life: 0,
+            limits,
+            desk: Desk::new(limits),
+            running: BTreeMap::new(),
+            given_up: BTreeSet::new(),
+            attending: Vec::new(),
+            has_drained: false,
+            next_task: 0,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Task {
     id: TaskId,
@@ -369,17 +386,7 @@ impl World {
         let limits = DeskLimits { threads: rng.usize(1..3), queue_max: rng.usize(0..4) };
         let mut agent = Limits::default();
         agent.lease_min = Duration::from_millis(5);
-        let daemon = Daemon {
-            is_alive: false,
-            life: 0,
-            limits,
-            desk: Desk::new(limits),
-            running: BTreeMap::new(),
-            given_up: BTreeSet::new(),
-            attending: Vec::new(),
-            has_drained: false,
-            next_task: 0,
-        };
+        let daemon = Daemon::new(limits);
         let registry = Registry::new(Start { life: seed, ..Start::default() }, agent);
         let mut world = World {
             rng,
@@ -548,17 +555,7 @@ impl World {
             }
             Event::DaemonStarts => {
                 let Daemon { limits, life, next_task, .. } = self.daemon;
-                self.daemon = Daemon {
-                    is_alive: true,
-                    life: life + 1,
-                    limits,
-                    desk: Desk::new(limits),
-                    running: BTreeMap::new(),
-                    given_up: BTreeSet::new(),
-                    attending: Vec::new(),
-                    has_drained: false,
-                    next_task,
-                };
+                self.daemon = Daemon { is_alive: true, life: life + 1, next_task, ..Daemon::new(limits) };
             }
             Event::ServerDies(server) => {
                 self.servers[server].is_alive = false;
