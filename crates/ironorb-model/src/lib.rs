@@ -1,0 +1,19 @@
+//! Models of distributed programs in virtual time: what a deployment is and is asked to do ([`scenario`]), and what the
+//! simulation levels share: events in their order ([`Agenda`]), random numbers by stream ([`Random`]), what a run has
+//! shown ([`Observations`]).
+//!
+//! Nothing here makes a call, opens a socket, reads a clock or starts a thread. Equal scenarios and equal seeds give equal
+//! results: no decision depends on addresses, on the number of processors or on the system's mathematical library.
+
+mod agenda;
+mod digest;
+mod observations;
+mod random;
+pub mod scenario;
+mod time;
+
+pub use agenda::Agenda;
+pub use digest::Digest;
+pub use observations::{ClassObservations, Observations, ResourceObservations};
+pub use random::Random;
+pub use time::Time;

@@ -1,0 +1,339 @@
+//! What a deployment consists of and what it is asked to do: plain data, with names resolved to indices and values
+//! within their ranges. Times are exact to the nanosecond, sizes are octets.
+
+use std::time::Duration;
+
+/// A deployment and its workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name in reports.
+    pub name: String,
+    /// The seed of the first replication. Replication `k` has seed `seed + k`.
+    pub seed: u64,
+    /// How long a run is observed, after its warm-up.
+    pub span: Duration,
+    /// What is left out at the beginning.
+    pub warm_up: WarmUp,
+    /// When to stop repeating.
+    pub replications: Replications,
+    /// Groups of equal hosts.
+    pub hosts: Vec<HostGroup>,
+    /// Links between hosts of two groups, both ways. Hosts that share no rule have the default link.
+    pub links: Vec<LinkRule>,
+    /// The link between hosts for which no rule stands.
+    pub default_link: Link,
+    /// Processes that serve.
+    pub servers: Vec<Server>,
+    /// What clients do.
+    pub classes: Vec<Class>,
+    /// How long each step of a call takes.
+    pub dwell: DwellTimes,
+}
+
+/// What is left out at the beginning of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmUp {
+    /// This much time.
+    Fixed(Duration),
+    /// As much as the marginal standard error rule (MSER-5) finds in the response times.
+    Found,
+}
+
+/// When to stop repeating.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Replications {
+    /// At least this many: 1 to 1,000.
+    pub min: u32,
+    /// At most this many.
+    pub max: u32,
+    /// Stop when the half-width of each class's confidence interval is at most this part of its mean.
+    pub half_width: f64,
+    /// The level of confidence, as 0.95.
+    pub confidence: f64,
+}
+
+/// Equal hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostGroup {
+    /// The group's name.
+    pub name: String,
+    /// How many there are.
+    pub count: u32,
+    /// Processors of each.
+    pub cores: u32,
+    /// What it takes a processor to go from one thread to another.
+    pub switch_time: Duration,
+    /// How many times as fast as those of [`DwellTimes`] its processors are.
+    pub speed: f64,
+}
+
+/// A link between hosts of two groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkRule {
+    /// Indices of groups. Equal ones mean the link between two hosts of one group.
+    pub between: (usize, usize),
+    /// The link.
+    pub link: Link,
+}
+
+/// What carries messages between two hosts, each way by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// How long an octet is under way.
+    pub latency: Duration,
+    /// Added to the latency of each packet: from zero to this, evenly.
+    pub jitter: Duration,
+    /// Bits a second; `None` without bound.
+    pub bandwidth: Option<u64>,
+    /// Octets of payload of a packet.
+    pub mtu: u32,
+    /// Octets of headers that each packet has beside its payload.
+    pub packet_overhead: u32,
+    /// The part of packets that are lost. TCP sends them again after `retransmit_after`.
+    pub loss: f64,
+    /// The part of packets that come later than their successors. TCP holds these back meanwhile.
+    pub reorder: f64,
+    /// The part of packets that come twice. TCP drops the second; the link carries both.
+    pub duplicate: f64,
+    /// When a lost packet is sent again.
+    pub retransmit_after: Duration,
+}
+
+/// A process with objects, on each host of its group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// The server's name.
+    pub name: String,
+    /// The index of its host group. Calls go to one process of them: see [`Target`].
+    pub hosts: usize,
+    /// Threads that carry out requests. `None`: one for each connection.
+    pub threads: Option<u32>,
+    /// Priority lanes, the lowest first; empty: one lane with `threads`.
+    pub lanes: Vec<Lane>,
+    /// Objects of each process.
+    pub objects: u64,
+    /// Octets of state of an object, beside what an element of an extent takes.
+    pub object_octets: u32,
+    /// What a request locks while it executes.
+    pub lock: ServerLock,
+    /// Its operations.
+    pub operations: Vec<Operation>,
+}
+
+/// Threads for a range of priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lane {
+    /// The lowest CORBA priority that it serves: 0 to 32,767.
+    pub priority: i16,
+    /// Its threads.
+    pub threads: u32,
+}
+
+/// What a request locks while it executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerLock {
+    /// Nothing.
+    None,
+    /// Its object.
+    Object,
+    /// All objects of the process: one request at a time.
+    Process,
+}
+
+/// An operation of a server's objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operation {
+    /// The operation's name on the wire.
+    pub name: String,
+    /// Whether it may be answered by a caching proxy, changes state, or neither.
+    pub kind: OperationKind,
+    /// Octets of its request's arguments.
+    pub request_octets: u32,
+    /// Octets of its results.
+    pub reply_octets: u32,
+    /// Whether nothing is answered.
+    pub is_oneway: bool,
+    /// What the servant computes or sleeps.
+    pub demand: Spread,
+    /// Whether the servant sleeps (a station) instead of taking a processor.
+    pub sleeps: bool,
+    /// Calls that the servant makes before it answers, one after the other.
+    pub calls: Vec<Call>,
+}
+
+/// What an operation does to state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationKind {
+    /// It returns a cached attribute.
+    Read,
+    /// It changes a cached attribute; updates go to the proxies that hold it.
+    Write,
+    /// It has nothing to do with caches.
+    Plain,
+}
+
+/// A distribution of times.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Spread {
+    /// Always this.
+    Fixed(Duration),
+    /// Exponential, with this mean.
+    Exponential(Duration),
+    /// Evenly from the first to the second.
+    Uniform(Duration, Duration),
+    /// One of these, each as likely: what was measured.
+    Samples(Vec<Duration>),
+}
+
+/// Calls of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The index of the server.
+    pub server: usize,
+    /// The index of its operation.
+    pub operation: usize,
+    /// How many times, one after the other.
+    pub times: u32,
+    /// Which object.
+    pub target: Target,
+}
+
+/// Which process and object a call goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A random object of a random process of the server.
+    Random,
+    /// The objects in turn: all of one process, then those of the next.
+    Robin,
+    /// The object with this number, of the first process.
+    Object(u64),
+}
+
+/// Clients that do the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// The class's name.
+    pub name: String,
+    /// The index of the host group; clients are spread evenly.
+    pub hosts: usize,
+    /// When its cycles begin.
+    pub arrivals: Arrivals,
+    /// What a cycle does: one of these, by weight.
+    pub mix: Vec<Weighted>,
+    /// The CORBA priority of its calls.
+    pub priority: Option<i16>,
+    /// What its proxies cache.
+    pub cache: Option<Cache>,
+}
+
+/// When cycles begin.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// So many clients, each of which thinks between its cycles.
+    Closed {
+        /// The number of clients.
+        clients: u32,
+        /// How long each thinks.
+        think: Spread,
+    },
+    /// Cycles begin whatever became of those before.
+    Open {
+        /// The times between two.
+        between: Spread,
+        /// How many begin together.
+        burst: u32,
+    },
+    /// At these times after the beginning, in order.
+    Trace(Vec<Duration>),
+}
+
+/// A cycle and how often it comes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weighted {
+    /// Relative to the sum of the class's weights; above 0.
+    pub weight: f64,
+    /// What it does.
+    pub cycle: Cycle,
+}
+
+/// What a client does in one cycle.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cycle {
+    /// Calls, one after the other.
+    Calls(Vec<Call>),
+    /// A job of several calls at once.
+    Job {
+        /// How it runs.
+        architecture: Architecture,
+        /// Its parts.
+        parts: Vec<Call>,
+        /// The index of the server that is the daemon: its threads run jobs.
+        daemon: usize,
+    },
+}
+
+/// The ways to run a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// One part after the other, with a handle and a verification for each.
+    Sequential,
+    /// All handles from the daemon, then all parts at once.
+    HandleDriven,
+    /// The daemon forwards; servers call back.
+    Forwarding,
+    /// The daemon calls all servers and joins their results.
+    Synchronous,
+}
+
+/// What proxies of a class hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cache {
+    /// How stale a read may be.
+    pub lag: Duration,
+    /// The part of the objects that fits: 0 to 1. What does not fit is called.
+    pub capacity: f64,
+    /// Octets of an update in a message.
+    pub update_octets: u32,
+    /// How updates leave.
+    pub mode: CacheMode,
+}
+
+/// How updates of cached state leave a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMode {
+    /// Together, at the end of the lag or when a message is full.
+    Bounded,
+    /// At once; a write waits for nobody.
+    Push,
+    /// At once; a write waits for those that hold the object.
+    Linearizable,
+}
+
+/// How long each step of a call takes on a processor of speed 1. MinORB's simulator has these states.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DwellTimes {
+    /// Client: from the stub to the request.
+    pub find_proxy: Spread,
+    /// Client: writing a request, and sending it.
+    pub write_request: Spread,
+    /// Server: receiving and reading a request.
+    pub read_request: Spread,
+    /// Either side, for each message: what the system's protocols take beside the send and the receive.
+    pub channel: Spread,
+    /// Server: from the object key to the servant.
+    pub find_object: Spread,
+    /// Server: the upcall, beside the operation's own demand.
+    pub execute: Spread,
+    /// Server: writing a reply, and sending it.
+    pub write_reply: Spread,
+    /// Client: receiving and reading a reply.
+    pub read_reply: Spread,
+    /// Either side: from the wake-up of a thread that waits to its first instruction.
+    pub thread_switch: Spread,
+    /// A read that a cache answers.
+    pub cached_read: Spread,
+    /// Client: taking one update into its cache.
+    pub apply_update: Spread,
+    /// For each octet of a body, marshalled or read.
+    pub per_octet: Duration,
+}
