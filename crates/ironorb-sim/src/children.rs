@@ -1,0 +1,240 @@
+//! A process a seed: the test starts its own program again for each, and again to shorten what fails.
+//!
+//! So a run cannot see what another has left in the memory of the process, threads of killed hosts end with it, and runs
+//! use all processors.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{env, fs, process, thread};
+
+use crate::calls;
+use crate::faults::Planned;
+use crate::sim::Sim;
+use crate::watchdog;
+use crate::world::State;
+
+/// The seeds of a test that says no number.
+pub const SEEDS: u64 = 20;
+
+/// Runs the seeds from this one on: `17`, or `17..20`. For people: repeats what a failed test has named.
+const SEED: &str = "IRONORB_SIM_SEED";
+/// As many seeds for each test, whatever it says.
+const SEED_COUNT: &str = "IRONORB_SIM_SEEDS";
+/// For a child: its test, its seed, where its report goes, and the faults that it leaves out.
+const CHILD: &str = "IRONORB_SIM_CHILD";
+const REPORT: &str = "IRONORB_SIM_REPORT";
+const LEFT_OUT: &str = "IRONORB_SIM_LEFT_OUT";
+
+/// Runs a test: what `#[ironorb_sim::test]` calls.
+///
+/// # Panics
+/// If the test fails with one of its seeds. The message has the seed, the shortest script of faults found, and what the
+/// run printed.
+#[doc(hidden)]
+pub fn run(name: &str, seeds: u64, body: fn(&mut Sim)) {
+    // The harness names tests without their crate.
+    let name = name.split_once("::").map_or(name, |(_, name)| name);
+    match env::var(CHILD) {
+        Ok(child) if child.split_once(' ').is_some_and(|(test, _)| test == name) => {
+            let seed = child.split_once(' ').and_then(|(_, seed)| seed.parse().ok());
+            be_child(seed.expect("the parent passes a seed"), body);
+        }
+        _ => run_seeds(name, chosen(seeds)),
+    }
+}
+
+fn chosen(seeds: u64) -> Range<u64> {
+    let number = |text: &str| -> u64 {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{SEED} and {SEED_COUNT} are numbers, as 17, or 17..20: not `{text}`"))
+    };
+    if let Ok(text) = env::var(SEED) {
+        return match text.split_once("..") {
+            Some((first, end)) => number(first)..number(end),
+            None => number(&text)..number(&text) + 1,
+        };
+    }
+    0..env::var(SEED_COUNT).map_or(seeds, |text| number(&text))
+}
+
+/// What a run has come to.
+struct Outcome {
+    has_passed: bool,
+    report: Report,
+    output: String,
+}
+
+/// What a child writes down.
+#[derive(Debug, Default)]
+struct Report {
+    /// The faults of the seed, by number.
+    plan: BTreeMap<usize, String>,
+    digest: String,
+}
+
+fn run_seeds(name: &str, seeds: Range<u64>) {
+    let next = AtomicU64::new(seeds.start);
+    let failed: Mutex<BTreeMap<u64, Outcome>> = Mutex::default();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let outcome = run_child(name, seed, &[]);
+                    if env::var_os(SEED).is_some() {
+                        eprint!("seed {seed}, digest {}\n{}", outcome.report.digest, outcome.output);
+                    }
+                    if !outcome.has_passed {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, outcome);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some((seed, outcome)) = failed.into_iter().next() {
+        panic!("{}", explained(name, seed, outcome));
+    }
+}
+
+/// What people are told of a seed that fails.
+fn explained(name: &str, seed: u64, outcome: Outcome) -> String {
+    let (left_out, outcome) = shortened(name, seed, outcome);
+    let mut text = format!("the test fails with seed {seed}. Repeat it: {SEED}={seed} cargo test {name}\n");
+    let plan: Vec<_> = outcome.report.plan.iter().filter(|(number, _)| !left_out.contains(number)).collect();
+    if !outcome.report.plan.is_empty() {
+        let _ = writeln!(text, "{} of {} faults are needed:", plan.len(), outcome.report.plan.len());
+        for (_, fault) in plan {
+            let _ = writeln!(text, "  {fault}");
+        }
+    }
+    let _ = write!(text, "{}", outcome.output);
+    text
+}
+
+/// Leaves out as many faults as the failure can do without: halves first, then quarters, down to single ones.
+fn shortened(name: &str, seed: u64, first: Outcome) -> (Vec<usize>, Outcome) {
+    let mut kept: Vec<usize> = first.report.plan.keys().copied().collect();
+    let (mut left_out, mut outcome) = (Vec::new(), first);
+    let mut width = kept.len();
+    let mut runs = 0;
+    while width > 0 && runs < SHORTENING_RUNS_MAX {
+        let mut has_shrunk = false;
+        let mut at = 0;
+        while at < kept.len() && runs < SHORTENING_RUNS_MAX {
+            let tried: Vec<usize> = kept[at..kept.len().min(at + width)].to_vec();
+            let without: Vec<usize> = left_out.iter().chain(&tried).copied().collect();
+            let again = run_child(name, seed, &without);
+            runs += 1;
+            if again.has_passed {
+                at += width;
+            } else {
+                kept.retain(|number| !tried.contains(number));
+                (left_out, outcome, has_shrunk) = (without, again, true);
+            }
+        }
+        if !has_shrunk || width == 1 {
+            width /= 2;
+        }
+        width = width.min(kept.len());
+    }
+    (left_out, outcome)
+}
+
+/// A failure is shortened by so many runs at most.
+const SHORTENING_RUNS_MAX: u32 = 200;
+
+fn run_child(name: &str, seed: u64, left_out: &[usize]) -> Outcome {
+    static CHILDREN: AtomicU64 = AtomicU64::new(0);
+    let number = CHILDREN.fetch_add(1, Ordering::Relaxed);
+    let report = env::temp_dir().join(format!("ironorb-sim-{}-{number}", process::id()));
+    let program = env::current_exe().expect("the program's own path");
+    let numbers: Vec<String> = left_out.iter().map(usize::to_string).collect();
+    let output = Command::new(program)
+        .args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1", "--quiet"])
+        .env(CHILD, format!("{name} {seed}"))
+        .env(REPORT, &report)
+        .env(LEFT_OUT, numbers.join(","))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the test's own program starts");
+    let outcome = Outcome {
+        has_passed: output.status.success(),
+        report: Report::read(&fs::read_to_string(&report).unwrap_or_default()),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    let _ = fs::remove_file(&report); // a temporary file more is no failure
+    outcome
+}
+
+impl Report {
+    fn read(text: &str) -> Report {
+        let mut report = Report::default();
+        for line in text.lines() {
+            match line.split_once(' ') {
+                Some(("digest", digest)) => report.digest = digest.to_owned(),
+                Some((number, fault)) => {
+                    number.parse().map(|number| report.plan.insert(number, fault.to_owned())).ok();
+                }
+                None => {}
+            }
+        }
+        report
+    }
+}
+
+static REPORT_PATH: OnceLock<PathBuf> = OnceLock::new();
+static REPORT_TEXT: Mutex<String> = Mutex::new(String::new());
+
+/// Writes down what faults there are.
+pub(crate) fn note_plan(planned: &[Planned]) {
+    let mut text = String::new();
+    for Planned { number, at, fault } in planned {
+        let _ = writeln!(text, "{number} {at} s: {fault}");
+    }
+    write_report(&text);
+}
+
+fn write_report(more: &str) {
+    let mut text = REPORT_TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    text.push_str(more);
+    if let Some(path) = REPORT_PATH.get() {
+        let _ = fs::write(path, &*text); // without a report the parent shows less
+    }
+}
+
+/// Runs one seed in this process, and ends it.
+fn be_child(seed: u64, body: fn(&mut Sim)) -> ! {
+    if let Ok(path) = env::var(REPORT) {
+        REPORT_PATH.get_or_init(|| path.into());
+    }
+    let left_out = env::var(LEFT_OUT).unwrap_or_default();
+    let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
+    watchdog::begin();
+    // A thread of its own: nothing that the harness has left in this one counts.
+    let run = move || {
+        calls::begin(State::new(seed));
+        let mut sim = Sim::new(seed, left_out);
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut sim)));
+        let digest = sim.digest();
+        let counts = sim.counts();
+        write_report(&format!("digest {digest:016x} {counts:?}\n"));
+        calls::end_process(i32::from(outcome.is_err()) * FAILED);
+    };
+    let thread = thread::Builder::new().name("test".to_owned()).stack_size(8 << 20).spawn(run);
+    let _ = thread.expect("the system makes no more threads").join();
+    process::exit(FAILED)
+}
+
+/// As the harness ends when a test has failed.
+const FAILED: i32 = 101;

@@ -1,0 +1,136 @@
+//! Faults: what befalls hosts and links, by script or by seed.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use ironorb_model::{Random, Time};
+
+use crate::Host;
+use crate::world::State;
+
+/// What befalls hosts and links.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A host's program is killed; its connections close.
+    Kill(Host),
+    /// A host loses its power; others hear nothing of it.
+    Crash(Host),
+    /// A host's program starts, again if it had been killed. One that runs is killed first.
+    Start(Host),
+    /// Nothing passes between two hosts.
+    Cut(Host, Host),
+    /// All passes between two hosts again.
+    Join(Host, Host),
+    /// A host's clock of the day is this much ahead.
+    ClockAhead(Host, Duration),
+}
+
+impl Fault {
+    pub(crate) fn happen(&self, state: &mut State) {
+        match self {
+            Fault::Kill(host) => state.kill(host.id()),
+            Fault::Crash(host) => state.crash(host.id()),
+            Fault::Start(host) => {
+                state.kill(host.id());
+                state.power_up(host.id());
+                state.start_soon(host.id());
+            }
+            Fault::Cut(a, b) => state.cut(a.id(), b.id(), true),
+            Fault::Join(a, b) => state.cut(a.id(), b.id(), false),
+            Fault::ClockAhead(host, ahead) => state.hosts[host.id().0].clock_ahead = *ahead,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Kill(host) => write!(f, "kill {}", host.name()),
+            Fault::Crash(host) => write!(f, "crash {}", host.name()),
+            Fault::Start(host) => write!(f, "start {}", host.name()),
+            Fault::Cut(a, b) => write!(f, "cut {} from {}", a.name(), b.name()),
+            Fault::Join(a, b) => write!(f, "join {} and {}", a.name(), b.name()),
+            Fault::ClockAhead(host, ahead) => write!(f, "set the clock of {} {ahead:?} ahead", host.name()),
+        }
+    }
+}
+
+/// Which faults may happen, how many and when. Each comes with its mend: a host that is killed or crashes starts again, a
+/// link that is cut is joined.
+#[derive(Debug, Clone)]
+pub struct Faults {
+    within: Range<Duration>,
+    count: u64,
+    lasts: Range<Duration>,
+    kills: Vec<Host>,
+    crashes: Vec<Host>,
+    cuts: Vec<(Host, Host)>,
+}
+
+impl Faults {
+    /// Up to `count` faults, which begin within this time from now.
+    pub fn within(time: Range<Duration>, count: u64) -> Faults {
+        let lasts = Duration::from_millis(1)..Duration::from_secs(2);
+        Faults { within: time, count, lasts, kills: Vec::new(), crashes: Vec::new(), cuts: Vec::new() }
+    }
+
+    /// How long each lasts: 1 ms to 2 s otherwise.
+    pub fn lasting(mut self, time: Range<Duration>) -> Faults {
+        self.lasts = time;
+        self
+    }
+
+    /// Programs that may be killed.
+    pub fn killing<'a>(mut self, hosts: impl IntoIterator<Item = &'a Host>) -> Faults {
+        self.kills.extend(hosts.into_iter().cloned());
+        self
+    }
+
+    /// Hosts that may lose their power.
+    pub fn crashing<'a>(mut self, hosts: impl IntoIterator<Item = &'a Host>) -> Faults {
+        self.crashes.extend(hosts.into_iter().cloned());
+        self
+    }
+
+    /// Links that may be cut.
+    pub fn cutting(mut self, a: &Host, b: &Host) -> Faults {
+        self.cuts.push((a.clone(), b.clone()));
+        self
+    }
+
+    pub(crate) fn draw(&self, random: &mut Random) -> Vec<(Duration, Fault)> {
+        let kinds = (self.kills.len() + self.crashes.len() + self.cuts.len()) as u64;
+        let count = if kinds == 0 { 0 } else { random.below(self.count + 1) };
+        let mut drawn = Vec::new();
+        for _ in 0..count {
+            let at = between(random, &self.within);
+            let until = at + between(random, &self.lasts);
+            let which = random.below(kinds) as usize;
+            let (begins, ends) = if let Some(host) = self.kills.get(which) {
+                (Fault::Kill(host.clone()), Fault::Start(host.clone()))
+            } else if let Some(host) = self.crashes.get(which - self.kills.len()) {
+                (Fault::Crash(host.clone()), Fault::Start(host.clone()))
+            } else {
+                let (a, b) = &self.cuts[which - self.kills.len() - self.crashes.len()];
+                (Fault::Cut(a.clone(), b.clone()), Fault::Join(a.clone(), b.clone()))
+            };
+            drawn.push((at, begins));
+            drawn.push((until, ends));
+        }
+        drawn
+    }
+}
+
+fn between(random: &mut Random, range: &Range<Duration>) -> Duration {
+    let width = range.end.saturating_sub(range.start).as_nanos() as u64;
+    range.start + Duration::from_nanos(random.below(width))
+}
+
+/// A fault of a seed, with its number among them.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) number: usize,
+    pub(crate) at: Time,
+    pub(crate) fault: Fault,
+}

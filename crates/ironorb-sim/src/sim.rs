@@ -1,0 +1,291 @@
+//! What a test does: hosts, time, faults, conditions.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ironorb_model::{Random, Time};
+
+use crate::Link;
+use crate::calls::{give_way, inside};
+use crate::faults::{Fault, Faults, Planned};
+use crate::world::{Counts, HostId, Why};
+
+/// A simulation, as its test has it. The test's own code runs in it as well, on a host without a program.
+#[derive(Debug)]
+pub struct Sim {
+    seed: u64,
+    random: Random,
+    /// The faults of the seed that a shortened run leaves out.
+    left_out: Vec<usize>,
+    planned: Vec<Planned>,
+}
+
+/// A host of a simulation, or a process on one. A host has a name by which others reach it, an address, and a program.
+#[derive(Debug, Clone)]
+pub struct Host {
+    id: HostId,
+    name: Arc<str>,
+}
+
+impl Host {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn id(&self) -> HostId {
+        self.id
+    }
+}
+
+impl Sim {
+    pub(crate) fn new(seed: u64, left_out: Vec<usize>) -> Sim {
+        Sim { seed, random: Random::stream(seed, 4), left_out, planned: Vec::new() }
+    }
+
+    /// The seed of this run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// A number from 0 to `below - 1` that follows from the seed; 0 for `below` 0.
+    pub fn random_below(&mut self, below: u64) -> u64 {
+        self.random.below(below)
+    }
+
+    /// Adds a host. `program` is what runs when it [starts](Self::start), perhaps more than once.
+    pub fn host(&mut self, name: &str, program: impl Fn() + Send + Sync + 'static) -> Host {
+        let id = inside(|state| {
+            let id = state.add_host(name);
+            state.hosts[id.0].program = Some(Arc::new(program));
+            id
+        });
+        Host { id, name: name.into() }
+    }
+
+    /// Adds a process to a host: a program beside that of the host, which shares its address. It is killed and started by
+    /// itself; a crash of the host takes all.
+    pub fn process(&mut self, host: &Host, name: &str, program: impl Fn() + Send + Sync + 'static) -> Host {
+        let id = inside(|state| {
+            let id = state.add_process(name, host.id);
+            state.hosts[id.0].program = Some(Arc::new(program));
+            id
+        });
+        Host { id, name: name.into() }
+    }
+
+    /// Says how many processors programs on a host see: 4 otherwise.
+    pub fn set_cores(&mut self, host: &Host, cores: u32) {
+        inside(|state| state.hosts[host.id.0].cores = cores.max(1));
+    }
+
+    /// Sets a host's clock of the day ahead of the others'. Its steady clock is right.
+    pub fn set_clock_ahead(&mut self, host: &Host, ahead: Duration) {
+        inside(|state| state.hosts[host.id.0].clock_ahead = ahead);
+    }
+
+    /// Sets the link between two hosts. Otherwise there are 100 us and 1 Gbit/s between any two.
+    pub fn set_link(&mut self, a: &Host, b: &Host, link: Link) {
+        inside(|state| {
+            let (a, b) = (state.machine(a.id), state.machine(b.id));
+            state.network().set_link(a, b, link);
+        });
+    }
+
+    /// The link between two hosts.
+    pub fn link(&self, a: &Host, b: &Host) -> Link {
+        inside(|state| {
+            let (a, b) = (state.machine(a.id), state.machine(b.id));
+            state.network().link(a, b)
+        })
+    }
+
+    /// Starts the program of a host. One that was killed, or has lost its power, starts again.
+    pub fn start(&mut self, host: &Host) {
+        inside(|state| state.power_up(host.id));
+        start(host.id);
+    }
+
+    /// Kills the program of a host: none of its code runs any more, destructors neither, and its connections close.
+    pub fn kill(&mut self, host: &Host) {
+        inside(|state| state.kill(host.id));
+    }
+
+    /// A host loses its power: its program is gone, and others hear nothing of it until it [starts](Self::start) again.
+    pub fn crash(&mut self, host: &Host) {
+        inside(|state| state.crash(host.id));
+    }
+
+    /// Nothing passes between two hosts from now on. What is sent meanwhile arrives when it does again.
+    pub fn cut(&mut self, a: &Host, b: &Host) {
+        inside(|state| state.cut(a.id, b.id, true));
+    }
+
+    /// Ends a [`cut`](Self::cut).
+    pub fn join(&mut self, a: &Host, b: &Host) {
+        inside(|state| state.cut(a.id, b.id, false));
+    }
+
+    /// Has faults happen that follow from the seed. If the test fails, those that matter are printed.
+    pub fn plan(&mut self, faults: &Faults) {
+        let now = inside(|state| state.now());
+        for (at, fault) in faults.draw(&mut self.random) {
+            let number = self.planned.len();
+            self.planned.push(Planned { number, at: now + at, fault: fault.clone() });
+            if !self.left_out.contains(&number) {
+                inside(|state| state.script(now + at, Box::new(move |state| fault.happen(state))));
+            }
+        }
+        crate::children::note_plan(&self.planned);
+    }
+
+    /// Has a fault happen now.
+    pub fn inflict(&mut self, fault: &Fault) {
+        inside(|state| fault.happen(state));
+        start_those_that_are_to();
+    }
+
+    /// Runs code on a host, on a thread of its own, and returns what it returns.
+    ///
+    /// # Panics
+    /// If the code panics, or if a program or an invariant has failed meanwhile.
+    pub fn on<T: Send + 'static>(&mut self, host: &Host, code: impl FnOnce() -> T + Send + 'static) -> T {
+        let place = Arc::new(Mutex::new(None));
+        let result = place.clone();
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = is_done.clone();
+        spawn(host.id, "on", move || {
+            let outcome = catch_unwind(AssertUnwindSafe(code));
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            done.store(true, Ordering::Release);
+        });
+        self.run_until("the code on a host has ended", move || is_done.load(Ordering::Acquire));
+        let outcome = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match outcome {
+            Some(Ok(value)) => value,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => panic!("the host {} was killed while code of the test ran on it", host.name),
+        }
+    }
+
+    /// Lets this much virtual time pass.
+    ///
+    /// # Panics
+    /// If a program or an invariant has failed meanwhile.
+    pub fn run_for(&mut self, time: Duration) {
+        let until = inside(|state| state.after(time));
+        loop {
+            start_those_that_are_to();
+            inside(|state| state.block("letting time pass", &[], Some(until)));
+            let why = give_way();
+            self.fail_if_failed();
+            if why == Why::TimeOver {
+                return;
+            }
+        }
+    }
+
+    /// Lets everything happen until a condition holds. It is looked at after each step, on the thread that has taken it,
+    /// so it must not wait: it reads what is atomic, or tries a lock.
+    ///
+    /// # Panics
+    /// If nothing is left to happen before the condition holds, after a virtual day, or if a program or an invariant has
+    /// failed meanwhile. `what` is what the message says has not come true.
+    pub fn run_until(&mut self, what: &str, condition: impl Fn() -> bool + Send + Sync + 'static) {
+        let condition: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(condition);
+        let until = inside(|state| state.after(DAY));
+        while !condition() {
+            start_those_that_are_to();
+            let goal = condition.clone();
+            inside(|state| {
+                state.goal = Some(goal);
+                state.block("waiting for its condition", &[], Some(until));
+            });
+            let why = give_way();
+            inside(|state| state.goal = None);
+            self.fail_if_failed();
+            assert!(why != Why::TimeOver, "{what}: not within a virtual day");
+        }
+    }
+
+    /// Has a condition looked at after each step, as that of [`run_until`](Self::run_until) is. The test fails when it does
+    /// not hold.
+    pub fn invariant(&mut self, name: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
+        inside(|state| state.invariants.push((name.to_owned(), Arc::new(holds))));
+    }
+
+    /// How likely a thread that does not wait gives way to another at a call of the system: 0 to 1. More gives more orders
+    /// of steps and slower runs; 0.01 otherwise.
+    pub fn set_preemption(&mut self, probability: f64) {
+        inside(|state| state.preempts = probability);
+    }
+
+    /// What a reading of a clock takes: 25 ns otherwise. Programs that read clocks in a loop until a time comes take as many
+    /// steps as it needs.
+    pub fn set_clock_cost(&mut self, time: Duration) {
+        inside(|state| state.clock_cost = time);
+    }
+
+    /// The virtual time since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        inside(|state| state.now()).since(Time::ZERO)
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> Counts {
+        inside(|state| state.counts)
+    }
+
+    /// A number that tells whether two runs were the same: of each step, its time, its thread, and all octets sent.
+    pub fn digest(&self) -> u64 {
+        inside(|state| state.digest.value())
+    }
+
+    fn fail_if_failed(&self) {
+        if let Some(failure) = inside(|state| state.failure.take()) {
+            panic!("{failure}");
+        }
+    }
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Starts the programs of hosts that faults have started again.
+fn start_those_that_are_to() {
+    while let Some(host) = inside(|state| state.starting.pop_front()) {
+        start(host);
+    }
+}
+
+fn start(host: HostId) {
+    let program = inside(|state| {
+        state.hosts[host.0].incarnation += 1;
+        state.hosts[host.0].program.clone()
+    });
+    if let Some(program) = program {
+        spawn(host, "main", move || {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| program())) {
+                fail(host, &*panic);
+            }
+        });
+    }
+}
+
+fn fail(host: HostId, panic: &(dyn std::any::Any + Send)) {
+    let said = panic.downcast_ref::<String>().cloned();
+    let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&it| it.to_owned())).unwrap_or_default();
+    inside(|state| {
+        let failure = format!("the program of {} has panicked: {said}", state.hosts[host.0].name);
+        state.fail(failure);
+    });
+}
+
+/// Makes a thread of a host.
+fn spawn(host: HostId, name: &str, code: impl FnOnce() + Send + 'static) {
+    inside(|state| state.host_of_next_thread = Some(host));
+    let made = thread::Builder::new().name(name.to_owned()).spawn(code);
+    drop(made.expect("the system makes no more threads"));
+}

@@ -1,0 +1,50 @@
+//! Names the thread that blocks outside of the simulation: one that waits for the system itself, so that nothing goes on.
+
+use std::thread;
+use std::time::Duration;
+use std::{fs, process};
+
+use crate::calls::progress;
+
+/// A step that takes longer than this, asleep, is held up by something that is not simulated.
+const BLOCKED_SECONDS_MAX: u32 = 5;
+/// A step that computes longer than this does not end.
+const COMPUTING_SECONDS_MAX: u32 = 120;
+
+/// Starts the watch over this process.
+pub(crate) fn begin() {
+    let watch = thread::Builder::new().name("watchdog".to_owned()).spawn(watch);
+    drop(watch.expect("the system makes no more threads"));
+}
+
+fn watch() {
+    let mut last = progress();
+    let (mut asleep, mut seconds) = (0, 0);
+    loop {
+        thread::sleep(Duration::from_secs(1));
+        let now = progress();
+        if now != last {
+            (last, asleep, seconds) = (now, 0, 0);
+            continue;
+        }
+        seconds += 1;
+        asleep = if is_asleep(now.1) { asleep + 1 } else { 0 };
+        if asleep > BLOCKED_SECONDS_MAX || seconds > COMPUTING_SECONDS_MAX {
+            let what = if asleep > BLOCKED_SECONDS_MAX {
+                "waits for the system, outside of the simulation"
+            } else {
+                "computes without end"
+            };
+            eprintln!("a thread of the simulation {what}. It is here:");
+            crate::calls::show_where(now.1);
+            thread::sleep(Duration::from_secs(5));
+            process::abort();
+        }
+    }
+}
+
+/// Whether the system says that a thread sleeps.
+fn is_asleep(thread: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D']))
+}

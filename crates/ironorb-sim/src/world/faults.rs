@@ -1,0 +1,49 @@
+//! What a script or a seed does to hosts and links.
+
+use super::{HostId, State, ThreadId, Why};
+
+impl State {
+    /// A process is killed: none of its code runs any more, and the kernel closes what it had open.
+    pub(crate) fn kill(&mut self, host: HostId) {
+        self.note(9, self.now().as_ns(), host.0 as u64);
+        self.end_threads_of(host);
+        self.close_files_of(host);
+    }
+
+    /// A host loses its power: nothing is closed, and other hosts hear nothing until it is up again.
+    pub(crate) fn crash(&mut self, host: HostId) {
+        self.note(10, self.now().as_ns(), host.0 as u64);
+        let machine = self.machine(host);
+        self.hosts[machine.0].is_up = false;
+        self.forget_sides_of(machine);
+        for process in self.processes_of(machine) {
+            self.end_threads_of(process);
+            self.close_files_of(process);
+        }
+    }
+
+    /// A host that had lost its power is up again. What others sent it meanwhile comes, and is answered with resets.
+    pub(crate) fn power_up(&mut self, host: HostId) {
+        let host = self.machine(host);
+        self.hosts[host.0].is_up = true;
+        for other in 0..self.hosts.len() {
+            self.release(HostId(other), host);
+        }
+    }
+
+    /// Has the test's thread start the program of a host.
+    pub(crate) fn start_soon(&mut self, host: HostId) {
+        self.starting.push_back(host);
+        self.wake(ThreadId(0), Why::Happened);
+    }
+
+    /// Nothing passes between two hosts from now on, or all does again.
+    pub(crate) fn cut(&mut self, a: HostId, b: HostId, is_cut: bool) {
+        self.note(11 + u64::from(is_cut), a.0 as u64, b.0 as u64);
+        let (a, b) = (self.machine(a), self.machine(b));
+        self.network.set_cut(a, b, is_cut);
+        if !is_cut {
+            self.release(a, b);
+        }
+    }
+}

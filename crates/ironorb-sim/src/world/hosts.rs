@@ -1,0 +1,108 @@
+//! Hosts and the processes on them: names, addresses, programs.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::State;
+
+/// A process of the simulation, and the host of that name if it is the first there. Process 0 is the test itself, on a host of
+/// its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct HostId(pub(crate) usize);
+
+/// A program: what runs when a host starts.
+pub(crate) type Program = Arc<dyn Fn() + Send + Sync>;
+
+pub(crate) struct Host {
+    pub(crate) name: String,
+    /// The host on which the process runs, by its first process.
+    pub(crate) machine: HostId,
+    pub(crate) address: Ipv4Addr,
+    pub(super) next_port: u16,
+    /// Processors, as programs are told.
+    pub(crate) cores: u32,
+    /// How far its clock of the day is ahead of the simulation's.
+    pub(crate) clock_ahead: Duration,
+    pub(crate) program: Option<Program>,
+    pub(crate) is_up: bool,
+    /// Counts starts.
+    pub(crate) incarnation: u32,
+    /// A line of output that has no end yet.
+    pub(crate) line: Vec<u8>,
+}
+
+impl Host {
+    pub(super) fn new(name: &str, number: usize, machine: HostId) -> Host {
+        let [high, low] = [(number / 250) as u8, (number % 250) as u8 + 1];
+        Host {
+            name: name.to_owned(),
+            machine,
+            address: Ipv4Addr::new(10, 0, high, low),
+            next_port: 32_768,
+            cores: 4,
+            clock_ahead: Duration::ZERO,
+            program: None,
+            is_up: true,
+            incarnation: 0,
+            line: Vec::new(),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn add_host(&mut self, name: &str) -> HostId {
+        let id = HostId(self.hosts.len());
+        self.hosts.push(Host::new(name, id.0, id));
+        id
+    }
+
+    /// Adds a process to a host.
+    pub(crate) fn add_process(&mut self, name: &str, on: HostId) -> HostId {
+        let machine = self.machine(on);
+        let id = HostId(self.hosts.len());
+        let mut process = Host::new(name, machine.0, machine);
+        process.address = self.hosts[machine.0].address;
+        process.cores = self.hosts[machine.0].cores;
+        self.hosts.push(process);
+        id
+    }
+
+    /// The host of a process.
+    pub(crate) fn machine(&self, process: HostId) -> HostId {
+        self.hosts[process.0].machine
+    }
+
+    /// The host of the running thread.
+    pub(crate) fn this_machine(&self) -> HostId {
+        self.machine(self.here())
+    }
+
+    /// The processes of a host.
+    pub(crate) fn processes_of(&self, machine: HostId) -> Vec<HostId> {
+        (0..self.hosts.len()).map(HostId).filter(|&it| self.machine(it) == machine).collect()
+    }
+
+    /// The process of the running thread.
+    pub(crate) fn here(&self) -> HostId {
+        self.threads[self.running.0].host
+    }
+
+    pub(crate) fn host_at(&self, address: Ipv4Addr, from: HostId) -> Option<HostId> {
+        if address.is_loopback() || address.is_unspecified() {
+            return Some(from);
+        }
+        self.hosts.iter().position(|host| host.address == address).map(HostId)
+    }
+
+    /// The address of a name, as a host asks for it.
+    pub(crate) fn look_up(&self, name: &str) -> Option<Ipv4Addr> {
+        if let Ok(address) = name.parse() {
+            return Some(address);
+        }
+        if name == "localhost" {
+            return Some(Ipv4Addr::LOCALHOST);
+        }
+        self.hosts.iter().find(|host| host.name == name).map(|host| host.address)
+    }
+}

@@ -1,0 +1,3 @@
+//! The tests of the crate. All run in virtual time.
+
+mod plain;

@@ -1,0 +1,146 @@
+//! Programs without an ORB: the standard library in virtual time.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use ironorb_sim::Sim;
+
+#[ironorb_sim::test(seeds = 3)]
+fn time_passes_only_when_nothing_else_can(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    let took = sim.on(&host, || {
+        let begun = Instant::now();
+        thread::sleep(Duration::from_secs(86_000));
+        begun.elapsed()
+    });
+    assert!((Duration::from_secs(86_000)..Duration::from_secs(86_001)).contains(&took), "{took:?}");
+}
+
+#[ironorb_sim::test(seeds = 20)]
+fn threads_locks_and_channels_work(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    let sum = sim.on(&host, || {
+        let total = Arc::new((Mutex::new(0), Condvar::new()));
+        let (send, receive) = mpsc::channel();
+        let threads: Vec<_> = (0..8)
+            .map(|number| {
+                let (total, send) = (total.clone(), send.clone());
+                thread::spawn(move || {
+                    for _ in 0..10 {
+                        *total.0.lock().unwrap() += number;
+                        thread::sleep(Duration::from_millis(number));
+                    }
+                    total.1.notify_all();
+                    send.send(number).unwrap();
+                })
+            })
+            .collect();
+        drop(send);
+        let mut sum = total.0.lock().unwrap();
+        while *sum < 280 {
+            sum = total.1.wait_timeout(sum, Duration::from_secs(1)).unwrap().0;
+        }
+        drop(sum);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        receive.iter().sum::<u64>()
+    });
+    assert_eq!(sum, 28);
+}
+
+fn echo() {
+    let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
+    for client in listener.incoming() {
+        let mut client = client.unwrap();
+        thread::spawn(move || {
+            let mut octets = [0; 4_096];
+            while let Ok(count @ 1..) = client.read(&mut octets) {
+                client.write_all(&octets[..count]).unwrap();
+            }
+        });
+    }
+}
+
+#[ironorb_sim::test(seeds = 10)]
+fn streams_carry_all_that_is_sent(sim: &mut Sim) {
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.on(&client, || {
+        let mut stream = TcpStream::connect("server:7000").unwrap();
+        let sent: Vec<u8> = (0..1_000_000_u32).map(|number| (number * 7) as u8).collect();
+        let mut writing = stream.try_clone().unwrap();
+        let octets = sent.clone();
+        let writer = thread::spawn(move || writing.write_all(&octets).unwrap());
+        let mut come = vec![0; sent.len()];
+        stream.read_exact(&mut come).unwrap();
+        writer.join().unwrap();
+        assert!(come == sent);
+    });
+    // 1 MB at 1 Gbit/s, there and back.
+    assert!(sim.elapsed() > Duration::from_millis(8), "{:?}", sim.elapsed());
+    assert!(sim.elapsed() < Duration::from_secs(2), "{:?}", sim.elapsed());
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn a_killed_program_closes_and_a_crashed_host_is_silent(sim: &mut Sim) {
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    let connect = || TcpStream::connect("server:7000");
+    let mut stream = sim.on(&client, connect).unwrap();
+    sim.kill(&server);
+    sim.on(&client, move || assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0));
+    let refused = sim.on(&client, connect).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    let mut stream = sim.on(&client, connect).unwrap();
+    sim.crash(&server);
+    let silence = sim.on(&client, move || {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let kind = stream.read(&mut [0; 8]).unwrap_err().kind();
+        (kind, stream)
+    });
+    assert_eq!(silence.0, std::io::ErrorKind::WouldBlock);
+    sim.start(&server);
+    let mut stream = silence.1;
+    let reset = sim.on(&client, move || {
+        stream.write_all(b"is anybody there").unwrap();
+        stream.read(&mut [0; 8]).unwrap_err().kind()
+    });
+    assert_eq!(reset, std::io::ErrorKind::ConnectionReset);
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn what_is_sent_over_a_cut_link_arrives_when_it_is_joined(sim: &mut Sim) {
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    let mut stream = sim.on(&client, || TcpStream::connect("server:7000")).unwrap();
+    sim.cut(&server, &client);
+    let sent = sim.elapsed();
+    stream.write_all(b"hello").unwrap();
+    sim.run_for(Duration::from_secs(10));
+    sim.join(&server, &client);
+    let mut stream = sim.on(&client, move || {
+        let mut octets = [0; 5];
+        stream.read_exact(&mut octets).unwrap();
+        assert_eq!(&octets, b"hello");
+        stream
+    });
+    assert!(sim.elapsed() - sent >= Duration::from_secs(10));
+    let _ = stream.write(b"end");
+}
+
+#[ironorb_sim::test(seeds = 2)]
+fn clocks_of_hosts_may_differ(sim: &mut Sim) {
+    let right = sim.host("right", || {});
+    let fast = sim.host("fast", || {});
+    sim.set_clock_ahead(&fast, Duration::from_secs(3_600));
+    let here = sim.on(&right, SystemTime::now);
+    let there = sim.on(&fast, SystemTime::now);
+    assert!(there.duration_since(here).unwrap() >= Duration::from_secs(3_600));
+}
