@@ -48,7 +48,8 @@ fn serve(money: Arc<AtomicI64>) {
     let orb = endpoint.publish("bank:2810").build().unwrap();
     let account: bank::AccountRef = orb.root_poa().activate(Vault(money)).unwrap();
     // The names may be unreachable for a while.
-    while let Err(e) = orb.naming().and_then(|naming| Ok(naming.rebind("bank/main", &account)?)) {
+    let bind = || -> Result<(), ironorb::Error> { Ok(orb.naming()?.rebind("bank/main", &account)?) };
+    while let Err(e) = bind() {
         println!("no names yet: {e}");
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -95,7 +96,7 @@ fn no_acknowledged_deposit_is_lost(sim: &mut Sim) {
         let account: bank::AccountRef = orb.resolve("corbaname:rir:#bank/main").unwrap();
         let (mut acknowledged, mut unknown) = (0, 0);
         for _ in 0..50 {
-            let deposit = ironorb::with_timeout(Duration::from_secs(2), || account.deposit(1));
+            let deposit = ironorb::with_timeout(Some(Duration::from_secs(2)), || account.deposit(1));
             match deposit {
                 Ok(_) => acknowledged += 1,
                 Err(e) if e.completed == CompletionStatus::No => {}

@@ -44,7 +44,7 @@ const OPTION_PREFIX: &str = "-ORB";
 const VARIABLE_PREFIX: &str = "IRONORB_";
 /// The prefixes of variables with [`VARIABLE_PREFIX`] that are no settings: they belong to this project's
 /// tests and tools.
-const OTHER_PREFIXES: [&str; 3] = ["IRONORB_BENCH_", "IRONORB_INTEROP_", "IRONORB_TEST_"];
+const OTHER_PREFIXES: [&str; 4] = ["IRONORB_BENCH_", "IRONORB_INTEROP_", "IRONORB_SIM_", "IRONORB_TEST_"];
 /// The one setting that is itself a source. The table has it for its description.
 const CONFIG_FILE: &str = "configFile";
 
