@@ -229,6 +229,9 @@ fn be_child(seed: u64, body: fn(&mut Sim)) -> ! {
         let digest = sim.digest();
         let counts = sim.counts();
         write_report(&format!("digest {digest:016x} {counts:?}\n"));
+        if let Some(path) = env::var_os("IRONORB_SIM_TRACE") {
+            let _ = fs::write(path, calls::inside(|state| state.trace.take()).unwrap_or_default());
+        }
         calls::end_process(i32::from(outcome.is_err()) * FAILED);
     };
     let thread = thread::Builder::new().name("test".to_owned()).stack_size(8 << 20).spawn(run);

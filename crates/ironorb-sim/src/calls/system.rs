@@ -59,6 +59,17 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_uint
     }
 }
 
+/// A process of a simulation has a number of its own, another after each start.
+#[unsafe(no_mangle)]
+extern "C" fn getpid() -> c_int {
+    let simulated = with(|state| {
+        let here = state.here();
+        1_000 + here.0 as c_int * 1_000 + state.hosts[here.0].incarnation as c_int
+    });
+    // SAFETY: the call has no arguments.
+    simulated.unwrap_or_else(|| (unsafe { raw::kernel(libc::SYS_getpid, [0; 6]) }) as c_int)
+}
+
 /// What `sched_setattr` takes, as far as it is looked at.
 #[repr(C)]
 struct SchedulingAttributes {

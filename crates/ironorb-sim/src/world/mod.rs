@@ -48,6 +48,7 @@ pub(crate) struct State {
     /// Which of those that are ready goes on.
     order: Random,
     pub(crate) digest: Digest,
+    pub(crate) trace: Option<String>,
     /// What a reading of the clock takes, so that a thread that spins until a time comes to its end.
     pub(crate) clock_cost: Duration,
     /// The host whose thread the next one that is made is; `None`: that of its maker.
@@ -119,6 +120,7 @@ impl State {
             entropy: Random::stream(seed, 1),
             order: Random::stream(seed, 2),
             digest: Digest::default(),
+            trace: std::env::var_os("IRONORB_SIM_TRACE").map(|_| String::new()),
             clock_cost: Duration::from_nanos(25),
             host_of_next_thread: None,
             scripted: BTreeMap::new(),
@@ -194,6 +196,9 @@ impl State {
 
     /// Takes what happened into the digest.
     fn note(&mut self, kind: u64, a: u64, b: u64) {
+        if let Some(trace) = &mut self.trace {
+            let _ = std::fmt::Write::write_fmt(trace, format_args!("{} {kind} {a} {b}\n", self.agenda.now()));
+        }
         self.digest.take(kind);
         self.digest.take(a);
         self.digest.take(b);

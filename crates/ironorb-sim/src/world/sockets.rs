@@ -232,6 +232,9 @@ impl State {
         self.counts.octets += sent as u64;
         self.digest.take(self.now().as_ns());
         self.digest.take_octets(&octets);
+        if let Some(trace) = &mut self.trace {
+            let _ = std::fmt::Write::write_fmt(trace, format_args!("send {octets:02x?}\n"));
+        }
         self.side_mut(from.other()).under_way += sent;
         self.transmit(from.other(), Segment::Octets(octets));
         Ok(sent)
