@@ -207,14 +207,17 @@ impl Sim {
             let why = give_way();
             inside(|state| state.goal = None);
             self.fail_if_failed();
-            assert!(why != Why::TimeOver, "{what}: not within a virtual day");
+            if why == Why::TimeOver {
+                let waiting = inside(|state| state.who_waits());
+                panic!("not within a virtual day: {what}. Threads wait:\n{waiting}");
+            }
         }
     }
 
     /// Has a condition looked at after each step, as that of [`run_until`](Self::run_until) is. The test fails when it does
     /// not hold.
     pub fn invariant(&mut self, name: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
-        inside(|state| state.invariants.push((name.to_owned(), Arc::new(holds))));
+        inside(|state| Arc::make_mut(&mut state.invariants).push((name.to_owned(), Arc::new(holds))));
     }
 
     /// How likely a thread that does not wait gives way to another at a call of the system: 0 to 1. More gives more orders

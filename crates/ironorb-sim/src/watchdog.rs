@@ -7,7 +7,7 @@ use std::{fs, process};
 use crate::calls::progress;
 
 /// A step that takes longer than this, asleep, is held up by something that is not simulated.
-const BLOCKED_SECONDS_MAX: u32 = 5;
+const BLOCKED_SECONDS_MAX: u32 = 3;
 /// A step that computes longer than this does not end.
 const COMPUTING_SECONDS_MAX: u32 = 120;
 

@@ -1,3 +1,4 @@
 //! The tests of the crate. All run in virtual time.
 
+mod harness;
 mod plain;

@@ -79,11 +79,12 @@ unsafe extern "C" fn readv(descriptor: c_int, pieces: *const libc::iovec, count:
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(descriptor: c_int, pieces: *const libc::iovec, count: c_int) -> isize {
-    // SAFETY, of both: the caller's promise.
     if is_ours(descriptor) {
+        // SAFETY: the caller's promise.
         return send(descriptor, &unsafe { super::sockets::pieces(pieces, count as usize) }, 0);
     }
     if (1..=2).contains(&descriptor) && is_simulated() {
+        // SAFETY: the caller's promise.
         let pieces = unsafe { super::sockets::pieces(pieces, count as usize) };
         pieces.iter().for_each(|piece| say(piece));
         return pieces.iter().map(|piece| piece.len()).sum::<usize>() as isize;

@@ -46,10 +46,15 @@ pub(crate) fn begin(state: State) {
     let was = WORLD.swap(world, Ordering::AcqRel);
     assert!(was.is_null(), "a process has one simulation");
     ME.set(1);
-    with(|state| {
-        state.begin();
-        state.threads[0].kernel_id = own_kernel_id();
-    });
+    inside(State::begin);
+    note_first_step(ThreadId(0));
+}
+
+/// The calling thread takes its first step.
+fn note_first_step(me: ThreadId) {
+    let number = own_kernel_id();
+    inside(|state| state.threads[me.0].kernel_id = number);
+    RUNNING.store(number, Ordering::Relaxed);
 }
 
 /// Runs code on the state. `None` for a thread outside of the simulation, and within `f`.

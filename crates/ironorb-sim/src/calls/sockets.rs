@@ -242,7 +242,7 @@ unsafe extern "C" fn send_some(
 unsafe extern "C" fn sendmsg(descriptor: c_int, message: *const msghdr, flags: c_int) -> isize {
     if is_ours(descriptor) {
         // SAFETY: the caller's promise.
-        let pieces = unsafe { pieces((*message).msg_iov, (*message).msg_iovlen as usize) };
+        let pieces = unsafe { pieces((*message).msg_iov, (*message).msg_iovlen) };
         return send(descriptor, &pieces, flags);
     }
     // SAFETY: the caller's promise.
@@ -255,7 +255,7 @@ unsafe extern "C" fn sendmsg(descriptor: c_int, message: *const msghdr, flags: c
 unsafe extern "C" fn recvmsg(descriptor: c_int, message: *mut msghdr, flags: c_int) -> isize {
     if is_ours(descriptor) {
         // SAFETY: the caller's promise.
-        let mut spaces = unsafe { spaces((*message).msg_iov, (*message).msg_iovlen as usize) };
+        let mut spaces = unsafe { spaces((*message).msg_iov, (*message).msg_iovlen) };
         // SAFETY: the caller's promise.
         unsafe {
             (*message).msg_controllen = 0;

@@ -22,19 +22,25 @@ unsafe extern "C" fn syscall(
         // SAFETY: the caller's promise.
         return unsafe { raw::libc_call(number, arguments) };
     }
-    // SAFETY, of all arms: the caller's promise.
     match number {
+        // SAFETY: the caller's promise.
         libc::SYS_futex => unsafe { threads::futex(arguments) },
+        // SAFETY: the caller's promise.
         libc::SYS_getrandom => unsafe { getrandom(a as *mut c_void, b as usize, c as c_uint) as c_long },
         libc::SYS_eventfd2 => files::new_counter(a as u64, b as c_int).into(),
+        // SAFETY: the caller's promise.
         libc::SYS_epoll_pwait2 => unsafe { files::epoll_pwait2(arguments) },
+        // SAFETY: the caller's promise.
         libc::SYS_sched_setattr => unsafe { set_scheduling(a as i32, b as *const SchedulingAttributes) },
+        // SAFETY: the caller's promise.
         libc::SYS_sched_getattr => unsafe { tell_scheduling(a as i32, b as *mut SchedulingAttributes) },
         libc::SYS_sched_getscheduler => {
             inside(|state| state.scheduling_of(a as i32).map_or(0, |scheduling| scheduling.policy.into()))
         }
+        // SAFETY: the caller's promise.
         libc::SYS_sched_getaffinity => unsafe { affinity(b as usize, c as *mut u8) },
         libc::SYS_sched_setaffinity | libc::SYS_mlockall | libc::SYS_membarrier => 0,
+        // SAFETY: the caller's promise.
         _ => unsafe { raw::libc_call(number, arguments) },
     }
 }

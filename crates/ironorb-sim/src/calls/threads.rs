@@ -65,7 +65,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: `leave` ignores its argument, and the program is never unloaded.
     unsafe { __cxa_thread_atexit_impl(leave, std::ptr::null_mut(), &raw const __dso_handle as *mut c_void) };
     baton.take();
-    inside(|state| state.threads[id.0].kernel_id = own_kernel_id());
+    super::note_first_step(id);
     start(argument)
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct State {
     /// The host whose thread the next one that is made is; `None`: that of its maker.
     pub(crate) host_of_next_thread: Option<HostId>,
     /// What is to happen at a time by the test's script.
-    pub(crate) scripted: BTreeMap<u64, Box<dyn FnOnce(&mut State) + Send>>,
+    pub(crate) scripted: BTreeMap<u64, Scripted>,
     next_scripted: u64,
     /// How likely a thread gives way at a call of the system that does not wait.
     pub(crate) preempts: f64,
@@ -65,11 +65,17 @@ pub(crate) struct State {
     /// What the test's thread waits for.
     pub(crate) goal: Option<Condition>,
     /// What must hold after each step.
-    pub(crate) invariants: Vec<(String, Condition)>,
+    pub(crate) invariants: Invariants,
 }
 
 /// Code of the test that is run after each step.
 pub(crate) type Condition = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Conditions that must hold after each step, with their names.
+pub(crate) type Invariants = Arc<Vec<(String, Condition)>>;
+
+/// An entry of the script.
+type Scripted = Box<dyn FnOnce(&mut State) + Send>;
 
 /// What has happened so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +136,7 @@ impl State {
             failure: None,
             starting: VecDeque::new(),
             goal: None,
-            invariants: Vec::new(),
+            invariants: Invariants::default(),
         }
     }
 
@@ -158,7 +164,7 @@ impl State {
     }
 
     /// Enters something that the test's script has happen.
-    pub(crate) fn script(&mut self, at: Time, what: Box<dyn FnOnce(&mut State) + Send>) {
+    pub(crate) fn script(&mut self, at: Time, what: Scripted) {
         let number = self.next_scripted;
         self.next_scripted += 1;
         self.scripted.insert(number, what);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ironorb_model::Time;
 
 use super::descriptors::FileId;
-use super::{Answer, Condition, Event, HostId, State};
+use super::{Answer, Condition, Event, HostId, Invariants, State};
 use crate::calls::Baton;
 
 /// A thread of the simulation.
@@ -188,7 +188,7 @@ impl State {
     }
 
     /// What is to be looked at after this step.
-    pub(crate) fn conditions(&mut self) -> Option<(Option<Condition>, Vec<(String, Condition)>)> {
+    pub(crate) fn conditions(&mut self) -> Option<(Option<Condition>, Invariants)> {
         if self.goal.is_none() && self.invariants.is_empty() || self.failure.is_some() {
             return None;
         }

@@ -1,0 +1,220 @@
+//! What a test that fails tells, and that equal seeds give equal runs. The tests that fail are here as well, and are only run by
+//! those that look at their output.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use ironorb_sim::{Faults, Sim};
+
+/// Runs one of the tests below, with these variables.
+fn run(test: &str, variables: &[(&str, &str)], change: impl FnOnce(&mut Command)) -> (bool, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--include-ignored", "--nocapture"]).env_remove("RUST_BACKTRACE");
+    command.envs(variables.iter().copied());
+    change(&mut command);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn failure(test: &str) -> String {
+    let (has_passed, output) = run(test, &[], |_| {});
+    assert!(!has_passed, "{output}");
+    output
+}
+
+/// Keeps a count in memory, which a kill takes away.
+fn forgetful() {
+    let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
+    let mut count = 0_u8;
+    for client in listener.incoming() {
+        let mut client = client.unwrap();
+        if client.read_exact(&mut [0]).is_ok() {
+            count += 1;
+            let _ = client.write_all(&[count]);
+        }
+    }
+}
+
+#[ironorb_sim::test(seeds = 200)]
+#[ignore = "fails on purpose"]
+fn a_count_is_kept(sim: &mut Sim) {
+    let server = sim.host("server", forgetful);
+    let others: Vec<_> = (0..3).map(|number| sim.host(&format!("other-{number}"), forgetful)).collect();
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    others.iter().for_each(|other| sim.start(other));
+    let faults =
+        Faults::within(Duration::ZERO..Duration::from_secs(3), 8).killing([&server]).killing(&others);
+    sim.plan(&others.iter().fold(faults, |faults, other| faults.cutting(&client, other)));
+    let seen = sim.on(&client, || {
+        let mut seen = Vec::new();
+        for _ in 0..40 {
+            let mut count = [0];
+            let counted = TcpStream::connect("server:7000").and_then(|mut stream| {
+                stream.write_all(&[1])?;
+                stream.read_exact(&mut count)
+            });
+            if counted.is_ok() {
+                seen.push(count[0]);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        seen
+    });
+    assert!(seen.is_sorted(), "the count went back: {seen:?}");
+}
+
+/// The faults that have nothing to do with a failure are left out: one is enough.
+#[test]
+fn a_failure_is_repeated_with_few_faults() {
+    let output = failure("harness::a_count_is_kept");
+    let seed = output.split("IRONORB_SIM_SEED=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(output.contains("1 of"), "{output}");
+    assert!(output.contains(" s: kill server") || output.contains(" s: start server"), "{output}");
+    assert!(!output.contains("other-"), "{output}");
+    let again = run("harness::a_count_is_kept", &[("IRONORB_SIM_SEED", seed)], |_| {});
+    assert!(!again.0 && again.1.contains(&format!("fails with seed {seed}")), "{}", again.1);
+}
+
+#[ironorb_sim::test(seeds = 50)]
+#[ignore = "fails on purpose"]
+fn locks_are_taken_in_one_order(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.set_preemption(0.5);
+    sim.on(&host, || {
+        let locks = Arc::new((Mutex::new(0), Mutex::new(0)));
+        let other = locks.clone();
+        let thread = thread::spawn(move || {
+            for _ in 0..20 {
+                let first = other.1.lock().unwrap();
+                thread::sleep(Duration::from_millis(1));
+                let _second = other.0.lock().unwrap();
+                drop(first);
+            }
+        });
+        for _ in 0..20 {
+            let first = locks.0.lock().unwrap();
+            thread::sleep(Duration::from_millis(1));
+            let _second = locks.1.lock().unwrap();
+            drop(first);
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_deadlock_names_who_waits() {
+    let output = failure("harness::locks_are_taken_in_one_order");
+    assert!(output.contains("not within a virtual day: the code on a host has ended"), "{output}");
+    assert!(output.contains("host: on is waiting for a lock, a condition or to be unparked"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
+fn nothing_waits_for_the_system(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.on(&host, || {
+        let (mut reader, _writer) = std::io::pipe().unwrap();
+        waits_for_a_pipe(&mut reader);
+    });
+}
+
+#[inline(never)]
+fn waits_for_a_pipe(reader: &mut std::io::PipeReader) {
+    let _ = reader.read(&mut [0]);
+}
+
+#[test]
+fn who_blocks_outside_is_named() {
+    let output = failure("harness::nothing_waits_for_the_system");
+    assert!(output.contains("waits for the system, outside of the simulation"), "{output}");
+    assert!(output.contains("waits_for_a_pipe"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
+fn a_number_stays_below_ten(sim: &mut Sim) {
+    let number = Arc::new(AtomicU64::new(0));
+    let seen = number.clone();
+    sim.invariant("the number is below ten", move || seen.load(Ordering::Relaxed) < 10);
+    let host = sim.host("host", || {});
+    sim.on(&host, move || {
+        for _ in 0..20 {
+            number.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_secs(1));
+        }
+    });
+}
+
+#[test]
+fn an_invariant_is_looked_at_after_each_step() {
+    let output = failure("harness::a_number_stays_below_ten");
+    assert!(output.contains("the invariant does not hold: the number is below ten"), "{output}");
+    assert!(output.contains("[9.0000"), "it is noticed in the tenth second: {output}");
+}
+
+#[ironorb_sim::test(seeds = 100)]
+#[ignore = "another test runs it"]
+fn many_threads_in_some_order(sim: &mut Sim) {
+    let server = sim.host("server", forgetful);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.set_preemption(0.2);
+    sim.on(&client, || {
+        let seen: Arc<Mutex<std::collections::HashMap<u8, usize>>> = Arc::default();
+        let threads: Vec<_> = (0..6)
+            .map(|number| {
+                let seen = seen.clone();
+                thread::spawn(move || {
+                    for _ in 0..3 {
+                        let mut count = [0];
+                        let mut stream = TcpStream::connect("server:7000").unwrap();
+                        stream.write_all(&[1]).unwrap();
+                        stream.read_exact(&mut count).unwrap();
+                        seen.lock().unwrap().insert(count[0], number);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        // A table of random order: the same in each run.
+        let order: Vec<u8> = seen.lock().unwrap().keys().copied().collect();
+        TcpStream::connect("server:7000").unwrap().write_all(&order).unwrap();
+    });
+}
+
+fn digests(change: impl FnOnce(&mut Command)) -> Vec<String> {
+    let (has_passed, output) =
+        run("harness::many_threads_in_some_order", &[("IRONORB_SIM_SEED", "0..100")], change);
+    assert!(has_passed, "{output}");
+    let mut digests: Vec<String> =
+        output.lines().filter(|line| line.contains("digest")).map(str::to_owned).collect();
+    digests.sort();
+    assert_eq!(digests.len(), 100, "{output}");
+    digests
+}
+
+/// Neither the environment, nor the number of processors, nor where memory lies changes a run.
+#[test]
+fn equal_seeds_give_equal_runs() {
+    let digests_usual = digests(|_| {});
+    let is_different =
+        |digest: &[String]| digest[0].split("digest ").nth(1) != digest[1].split("digest ").nth(1);
+    assert!(digests_usual.windows(2).any(is_different), "different seeds give different runs");
+    let on_one_processor = digests(|command| {
+        command.env("SOMETHING", "x".repeat(10_000));
+        let program = command.get_program().to_owned();
+        let arguments: Vec<_> = command.get_args().map(|it| it.to_owned()).collect();
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", "0", "setarch", "-R"]).arg(&program).args(&arguments).arg0("taskset");
+        pinned.env("IRONORB_SIM_SEED", "0..100").env("SOMETHING", "x".repeat(10_000));
+        *command = pinned;
+    });
+    assert_eq!(digests_usual, on_one_processor);
+}
