@@ -144,3 +144,42 @@ fn clocks_of_hosts_may_differ(sim: &mut Sim) {
     let there = sim.on(&fast, SystemTime::now);
     assert!(there.duration_since(here).unwrap() >= Duration::from_secs(3_600));
 }
+
+/// Writes a file of two pages, syncs the first, and goes on writing until it is stopped.
+fn write_pages(path: &std::path::Path) {
+    use std::os::unix::fs::FileExt as _;
+    let file = std::fs::File::options().create(true).truncate(true).write(true).open(path).unwrap();
+    file.write_all_at(&[1; 4_096], 0).unwrap();
+    file.sync_data().unwrap();
+    file.write_all_at(&[2; 4_096], 4_096).unwrap();
+    file.write_all_at(&[3; 100], 10).unwrap();
+    thread::sleep(Duration::from_secs(1_000_000));
+}
+
+/// A kill loses nothing that was written; a loss of power may lose what was not synced, and nothing else.
+#[ironorb_sim::test(seeds = 30)]
+fn a_crash_loses_what_was_not_synced(sim: &mut Sim) {
+    let path =
+        std::env::temp_dir().join(format!("ironorb-sim-disk-{}-{}", sim.seed(), sim.elapsed().as_nanos()));
+    let written = path.clone();
+    let host = sim.host("host", move || write_pages(&written));
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    sim.kill(&host);
+    let all = std::fs::read(&path).unwrap();
+    assert_eq!((all.len(), all[10], all[4_096]), (8_192, 3, 2));
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    sim.crash(&host);
+    let left = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        left[..4_096]
+            .iter()
+            .enumerate()
+            .all(|(at, &octet)| octet == 1 || octet == 3 && (10..110).contains(&at))
+    );
+    assert!(left[4_096..].iter().all(|&octet| octet == 2));
+    assert!(matches!(left.len() - 4_096, 0 | 512..=4_096));
+    println!("{} octets left", left.len());
+}

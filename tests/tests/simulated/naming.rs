@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ironorb::naming::Naming;
-use ironorb::Orb;
+use ironorb::{ObjectRef, Orb};
 use ironorb_services::naming::{Limits, NamingServer, NamingService, Store};
 use ironorb_sim::{Faults, Sim};
 use ironorb_tests::testing::ProbeRef;
@@ -26,15 +26,14 @@ type Known = BTreeMap<String, Vec<Option<u64>>>;
 fn change(seed: u64, known: &Mutex<Known>) {
     let orb = Orb::builder().no_endpoint().initial_reference("NameService", NAMES).build().unwrap();
     let mut random = fastrand::Rng::with_seed(seed);
-    for round in 0..60_u64 {
+    for round in 0..ROUNDS {
         let name = format!("name-{}", random.u64(..6));
         let to = (random.u64(..4) > 0).then_some(round);
         let done = ironorb::with_timeout(Some(Duration::from_secs(2)), || -> Result<(), ironorb::Error> {
             let naming = orb.naming()?;
             match to {
                 Some(number) => {
-                    let object = orb.string_to_object(&format!("corbaloc::nowhere:1/{number}"))?;
-                    Ok(naming.rebind(&name, &object.narrow_unchecked::<ProbeRef>())?)
+                    Ok(naming.rebind(&name, &nowhere(&orb, number).narrow_unchecked::<ProbeRef>())?)
                 }
                 None => Ok(naming.unbind(&name)?),
             }
@@ -51,17 +50,20 @@ fn change(seed: u64, known: &Mutex<Known>) {
     }
 }
 
-fn bound(naming: &Naming, name: &str) -> Option<u64> {
-    let object = naming.resolve_object(name).ok()?;
-    let ior = object.to_ior_string();
-    (0..60).find(|number| {
-        let expected = Orb::builder().no_endpoint().build().unwrap();
-        let expected = expected.string_to_object(&format!("corbaloc::nowhere:1/{number}")).unwrap();
-        expected.to_ior_string() == ior
-    })
+/// What a name is bound to.
+fn bound(orb: &Orb, naming: &Naming, name: &str) -> Option<u64> {
+    let found = naming.resolve_object(name).ok()?.to_ior_string();
+    (0..ROUNDS).find(|number| nowhere(orb, *number).to_ior_string() == found)
 }
 
-#[ironorb_sim::test(seeds = 60)]
+/// An object that stands for a number.
+fn nowhere(orb: &Orb, number: u64) -> ObjectRef {
+    orb.string_to_object(&format!("corbaloc::nowhere:1/{number}")).unwrap()
+}
+
+const ROUNDS: u64 = 40;
+
+#[ironorb_sim::test(seeds = 40)]
 fn acknowledged_names_outlive_crashes(sim: &mut Sim) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("names.redb");
@@ -79,7 +81,7 @@ fn acknowledged_names_outlive_crashes(sim: &mut Sim) {
         let orb = Orb::builder().no_endpoint().initial_reference("NameService", NAMES).build().unwrap();
         let naming = orb.naming().unwrap();
         for (name, may_be) in &*known.lock().unwrap() {
-            let is = bound(&naming, name);
+            let is = bound(&orb, &naming, name);
             assert!(may_be.contains(&is), "{name} is bound to {is:?}, and may be to {may_be:?}");
         }
     });

@@ -8,7 +8,7 @@ use libc::{epoll_event, nfds_t, pollfd, sigset_t, timespec};
 
 use super::sockets::{receive, send};
 use super::time::time_of;
-use super::{c_answer, c_done, inside, is_simulated, raw, until_answered};
+use super::{c_answer, c_done, inside, is_simulated, raw, until_answered, with};
 use crate::world::{Answer, FIRST_DESCRIPTOR, Interest, PollRequest};
 
 /// Whether a call about this descriptor is the simulation's.
@@ -40,6 +40,10 @@ unsafe extern "C" fn write(descriptor: c_int, buffer: *const c_void, length: usi
         say(unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) });
         return length as isize;
     }
+    // SAFETY: the caller's promise.
+    super::disk::note_write(descriptor, None, unsafe {
+        std::slice::from_raw_parts(buffer.cast::<u8>(), length)
+    });
     let arguments = [descriptor.into(), buffer as i64, length as i64, 0, 0, 0];
     // SAFETY: the caller's promise.
     unsafe { raw::libc_call(libc::SYS_write, arguments) as isize }
@@ -99,6 +103,7 @@ extern "C" fn close(descriptor: c_int) -> c_int {
     if is_ours(descriptor) {
         return c_done(inside(|state| state.close(descriptor)));
     }
+    with(|state| state.note_close(descriptor));
     // SAFETY: whose descriptor it is, is the caller's promise.
     unsafe { raw::libc_call(libc::SYS_close, [descriptor.into(), 0, 0, 0, 0, 0]) as c_int }
 }

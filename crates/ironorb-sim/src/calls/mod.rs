@@ -10,6 +10,7 @@
 //! the next does.
 
 mod baton;
+pub(crate) mod disk;
 mod files;
 mod names;
 mod raw;

@@ -54,6 +54,8 @@ pub(super) enum Kind {
         value: u64,
         is_semaphore: bool,
     },
+    /// A file of random octets.
+    Entropy,
 }
 
 #[derive(Default)]
@@ -218,7 +220,7 @@ impl State {
                     }
                 }
             }
-            Kind::Socket { .. } | Kind::Counter { .. } => {}
+            Kind::Socket { .. } | Kind::Counter { .. } | Kind::Entropy => {}
         }
     }
 
@@ -286,6 +288,7 @@ impl State {
                 }
             }
             Kind::Stream(side) => self.stream_readiness(*side),
+            Kind::Entropy => IN,
             Kind::Epoll(epoll) => {
                 if epoll.candidates.is_empty() {
                     0
@@ -327,6 +330,10 @@ impl State {
         *value = sum;
         self.changed(file);
         Ok(())
+    }
+
+    pub(crate) fn new_entropy(&mut self) -> i32 {
+        self.open(Kind::Entropy, false).0
     }
 
     pub(crate) fn new_epoll(&mut self) -> i32 {

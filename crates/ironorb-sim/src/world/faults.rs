@@ -1,5 +1,7 @@
 //! What a script or a seed does to hosts and links.
 
+use crate::calls::disk;
+
 use super::{HostId, State, ThreadId, Why};
 
 impl State {
@@ -8,6 +10,7 @@ impl State {
         self.note(9, self.now().as_ns(), host.0 as u64);
         self.end_threads_of(host);
         self.close_files_of(host);
+        disk::forget(self, &[host], None);
     }
 
     /// A host loses its power: nothing is closed, and other hosts hear nothing until it is up again.
@@ -16,10 +19,12 @@ impl State {
         let machine = self.machine(host);
         self.hosts[machine.0].is_up = false;
         self.forget_sides_of(machine);
-        for process in self.processes_of(machine) {
+        let processes = self.processes_of(machine);
+        for &process in &processes {
             self.end_threads_of(process);
             self.close_files_of(process);
         }
+        disk::forget(self, &processes, Some(machine));
     }
 
     /// A host that had lost its power is up again. What others sent it meanwhile comes, and is answered with resets.

@@ -3,6 +3,7 @@
 //! All of it is plain data. Nothing here waits, reads a clock of the system or runs code of the program.
 
 mod descriptors;
+mod disk;
 mod faults;
 mod futexes;
 mod hosts;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use ironorb_model::{Agenda, Digest, Random, Time};
 
 pub(crate) use descriptors::{FIRST_DESCRIPTOR, Interest, PollRequest};
+pub(crate) use disk::{Change, Inode, Repair, Step, What};
 pub(crate) use futexes::PiAnswer;
 pub(crate) use hosts::{Host, HostId};
 pub(crate) use network::Network;
@@ -42,6 +44,7 @@ pub(crate) struct State {
     connections: Vec<sockets::Connection>,
     listeners: Vec<descriptors::FileId>,
     network: Network,
+    disk: disk::Disk,
     futexes: Futexes,
     /// Numbers that programs ask the system for.
     pub(crate) entropy: Random,
@@ -122,6 +125,7 @@ impl State {
             connections: Vec::new(),
             listeners: Vec::new(),
             network,
+            disk: disk::Disk::default(),
             futexes: Futexes::default(),
             entropy: Random::stream(seed, 1),
             order: Random::stream(seed, 2),

@@ -249,6 +249,10 @@ impl State {
                 *space = self.read_counter(file)?.to_ne_bytes();
                 return Ok(8);
             }
+            (_, Kind::Entropy) => {
+                let octets = into.iter_mut().flat_map(|space| space.iter_mut());
+                return Ok(octets.map(|octet| *octet = self.entropy.bits() as u8).count());
+            }
             _ => return Err(ENOTCONN),
         };
         if self.connections[to.connection].state == ConnectState::Connecting {
