@@ -7,13 +7,19 @@
 
 mod agenda;
 mod digest;
+mod link;
+mod load;
 mod observations;
+mod processor;
 mod random;
 pub mod scenario;
 mod time;
 
 pub use agenda::Agenda;
 pub use digest::Digest;
+pub use link::{LinkState, Stream};
+pub use load::Load;
 pub use observations::{ClassObservations, Observations, ResourceObservations};
+pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;
 pub use time::Time;

@@ -1,0 +1,334 @@
+//! What carries messages from one host to another.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::scenario::Link;
+use crate::{Random, ResourceObservations, Time};
+
+/// How far a connection's octets have come on a link: TCP passes on what comes in the order in which it was sent. Each
+/// connection has one for each direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stream {
+    last_arrival: Time,
+}
+
+/// Whether a link carries anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Passage {
+    #[default]
+    Open,
+    Held,
+    Cut,
+}
+
+/// One direction of a link between two hosts: what it carries now. What it is like is a [`Link`].
+///
+/// Packets leave one after the other, as fast as the bandwidth lets them, whatever connection they belong to. A packet is
+/// under way for the latency and an even share of the jitter. One that is lost is sent again after
+/// [`Link::retransmit_after`], then after twice that, and so on, as TCP does; so what follows on its stream comes later, too.
+/// One that is overtaken takes the latency twice, and its stream waits for it. What is sent twice takes the link's time
+/// twice. Not modelled: TCP's windows, its slow start, acknowledgements, and packets that the receiver drops.
+#[derive(Debug)]
+pub struct LinkState {
+    random: Random,
+    free_at: Time,
+    /// When the messages that wait for others will begin to leave.
+    starts: VecDeque<Time>,
+    passage: Passage,
+    began: Time,
+    busy_ns: u64,
+    waiting_ns: u64,
+    waiting_max: u32,
+    messages: u64,
+    octets: u64,
+    wire_octets: u64,
+}
+
+impl LinkState {
+    /// A link that has carried nothing. What it loses, delays and doubles follows from the random numbers.
+    pub fn new(random: Random) -> LinkState {
+        LinkState {
+            random,
+            free_at: Time::ZERO,
+            starts: VecDeque::new(),
+            passage: Passage::Open,
+            began: Time::ZERO,
+            busy_ns: 0,
+            waiting_ns: 0,
+            waiting_max: 0,
+            messages: 0,
+            octets: 0,
+            wire_octets: 0,
+        }
+    }
+
+    /// Sends octets over a connection. Returns when the last one arrives, or `None` while the link carries nothing: the
+    /// driver keeps them, and sends them after [`open`](Self::open).
+    #[inline]
+    pub fn send(&mut self, link: &Link, now: Time, octets: u64, stream: &mut Stream) -> Option<Time> {
+        if self.passage != Passage::Open {
+            return None;
+        }
+        self.messages += 1;
+        self.octets += octets;
+        if link.bandwidth.is_none() && !is_uncertain(link) {
+            let packets = packets_of(link, octets);
+            self.wire_octets += octets + packets * u64::from(link.packet_overhead);
+            return Some(stream.arrive(now + link.latency));
+        }
+        self.note_queue(now);
+        let arrival = if is_uncertain(link) {
+            self.send_packets(link, now, octets)
+        } else {
+            let wire_octets = octets + packets_of(link, octets) * u64::from(link.packet_overhead);
+            self.occupy(link, now, wire_octets) + link.latency
+        };
+        Some(stream.arrive(arrival))
+    }
+
+    /// From now on, what is sent waits for [`open`](Self::open). What is under way arrives.
+    pub fn hold(&mut self) {
+        self.passage = Passage::Held;
+    }
+
+    /// From now on, what is sent is lost, and TCP sends it again until the link is [`open`](Self::open). What is under way
+    /// arrives.
+    pub fn cut(&mut self) {
+        self.passage = Passage::Cut;
+    }
+
+    /// The link carries octets again. After a [`cut`](Self::cut) nothing leaves before TCP's next try.
+    pub fn open(&mut self, link: &Link, now: Time) {
+        if std::mem::take(&mut self.passage) == Passage::Cut {
+            self.free_at = self.free_at.max(now + link.retransmit_after);
+        }
+    }
+
+    /// Whether octets that are sent leave.
+    pub fn is_open(&self) -> bool {
+        self.passage == Passage::Open
+    }
+
+    /// Forgets what was observed, and observes from now on.
+    pub fn restart_observation(&mut self, now: Time) {
+        self.began = now;
+        self.note_queue(now);
+        let backlog = self.free_at.since(now).as_nanos() as u64;
+        (self.busy_ns, self.waiting_ns) = (backlog, 0);
+        self.waiting_max = self.starts.len() as u32;
+        (self.messages, self.octets, self.wire_octets) = (0, 0, 0);
+    }
+
+    /// What has been observed: use and queue of the bandwidth, and the octets of messages.
+    pub fn observe(&self, now: Time, name: String) -> ResourceObservations {
+        let span = now.since(self.began).as_nanos().max(1) as f64;
+        let backlog = self.free_at.since(now).as_nanos() as u64;
+        ResourceObservations {
+            name,
+            utilisation: self.busy_ns.saturating_sub(backlog) as f64 / span,
+            queue_mean: self.waiting_ns as f64 / span,
+            queue_max: u64::from(self.waiting_max),
+            octets: self.octets,
+        }
+    }
+
+    /// Messages that were observed.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Octets that the link carried beside those of messages, too: headers of packets, and what was sent again.
+    pub fn wire_octets(&self) -> u64 {
+        self.wire_octets
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_packets(&mut self, link: &Link, now: Time, octets: u64) -> Time {
+        let mut left = octets;
+        let mut arrival = now;
+        loop {
+            let payload = left.min(u64::from(link.mtu.max(1)));
+            let wire_octets = payload + u64::from(link.packet_overhead);
+            let mut left_at = self.occupy(link, now, wire_octets);
+            let mut wait = link.retransmit_after;
+            while self.random.is_so(link.loss) && wait < RETRANSMISSION_MAX {
+                left_at = left_at + wait;
+                wait *= 2;
+                self.occupy(link, now, wire_octets);
+            }
+            if self.random.is_so(link.duplicate) {
+                self.occupy(link, now, wire_octets);
+            }
+            let mut under_way = link.latency;
+            if !link.jitter.is_zero() {
+                under_way += Duration::from_nanos(self.random.below(link.jitter.as_nanos() as u64 + 1));
+            }
+            if self.random.is_so(link.reorder) {
+                under_way += link.latency;
+            }
+            arrival = arrival.max(left_at + under_way);
+            left -= payload;
+            if left == 0 {
+                return arrival;
+            }
+        }
+    }
+
+    /// Uses the link for so many octets. Returns when they have left.
+    fn occupy(&mut self, link: &Link, now: Time, wire_octets: u64) -> Time {
+        self.wire_octets += wire_octets;
+        let begin = self.free_at.max(now);
+        let Some(bandwidth) = link.bandwidth else { return begin };
+        let time = (u128::from(wire_octets) * 8_000_000_000).div_ceil(u128::from(bandwidth.max(1)));
+        let time = u64::try_from(time).unwrap_or(u64::MAX);
+        self.busy_ns = self.busy_ns.saturating_add(time);
+        self.free_at = begin + Duration::from_nanos(time);
+        self.free_at
+    }
+
+    /// A message is about to be sent: it waits if the link is busy.
+    fn note_queue(&mut self, now: Time) {
+        while self.starts.front().is_some_and(|start| *start <= now) {
+            self.starts.pop_front();
+        }
+        if self.free_at > now {
+            self.starts.push_back(self.free_at);
+            self.waiting_ns += self.free_at.since(now).as_nanos() as u64;
+            self.waiting_max = self.waiting_max.max(self.starts.len() as u32);
+        }
+    }
+}
+
+impl Stream {
+    /// What arrives on a stream comes behind what was sent before.
+    fn arrive(&mut self, at: Time) -> Time {
+        self.last_arrival = self.last_arrival.max(at);
+        self.last_arrival
+    }
+}
+
+fn is_uncertain(link: &Link) -> bool {
+    !link.jitter.is_zero() || link.loss > 0.0 || link.reorder > 0.0 || link.duplicate > 0.0
+}
+
+fn packets_of(link: &Link, octets: u64) -> u64 {
+    octets.div_ceil(u64::from(link.mtu.max(1))).max(1)
+}
+
+/// TCP waits no longer than this for an answer; a packet that is lost so often arrives now.
+const RETRANSMISSION_MAX: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link = Link {
+        latency: Duration::from_micros(100),
+        jitter: Duration::ZERO,
+        bandwidth: Some(8_000_000), // an octet a microsecond
+        mtu: 1_000,
+        packet_overhead: 50,
+        loss: 0.0,
+        reorder: 0.0,
+        duplicate: 0.0,
+        retransmit_after: Duration::from_micros(10_000),
+    };
+
+    fn at(us: u64) -> Time {
+        Time::from_ns(us * 1_000)
+    }
+
+    fn state() -> LinkState {
+        LinkState::new(Random::stream(1, 1))
+    }
+
+    fn send(state: &mut LinkState, link: Link, now: u64, octets: u64, stream: &mut Stream) -> u64 {
+        state.send(&link, at(now), octets, stream).unwrap().as_ns() / 1_000
+    }
+
+    #[test]
+    fn messages_leave_one_after_the_other() {
+        let (mut state, mut one, mut other) = (state(), Stream::default(), Stream::default());
+        assert_eq!(send(&mut state, LINK, 0, 150, &mut one), 300, "150 octets, 50 of a header, the latency");
+        assert_eq!(
+            send(&mut state, LINK, 0, 1_001, &mut other),
+            1_401,
+            "two packets, behind the first message"
+        );
+        assert_eq!(send(&mut state, LINK, 2_000, 0, &mut one), 2_150, "a packet without payload");
+        let seen = state.observe(at(5_205), "link".to_owned());
+        assert_eq!((seen.utilisation, seen.queue_max, seen.octets), (1_351.0 / 5_205.0, 1, 1_151));
+        assert_eq!(seen.queue_mean, 200.0 / 5_205.0);
+        assert_eq!(state.wire_octets(), 1_351);
+    }
+
+    #[test]
+    fn a_link_without_bound_only_delays() {
+        let link = Link { bandwidth: None, ..LINK };
+        let (mut state, mut stream) = (state(), Stream::default());
+        assert_eq!(send(&mut state, link, 0, 1_000_000, &mut stream), 100);
+        assert_eq!(send(&mut state, link, 5, 1_000_000, &mut stream), 105);
+    }
+
+    #[test]
+    fn lost_packets_hold_up_their_stream_alone() {
+        let mut state = state();
+        let link = Link { loss: 1.0, bandwidth: None, retransmit_after: Duration::from_secs(61), ..LINK };
+        let (mut lossy, mut other) = (Stream::default(), Stream::default());
+        assert_eq!(send(&mut state, link, 0, 1, &mut lossy), 61_000_100);
+        let sound = Link { loss: 0.0, ..link };
+        assert_eq!(send(&mut state, sound, 0, 1, &mut lossy), 61_000_100, "behind what was lost");
+        assert_eq!(send(&mut state, sound, 0, 1, &mut other), 100);
+    }
+
+    #[test]
+    fn loss_jitter_reordering_and_copies_come_as_often_as_they_should() {
+        let link = Link { loss: 0.1, reorder: 0.2, duplicate: 0.3, bandwidth: None, ..LINK };
+        let mut state = state();
+        let (mut lost, mut late) = (0, 0);
+        for _ in 0..10_000 {
+            match send(&mut state, link, 0, 50, &mut Stream::default()) {
+                100 => {}
+                200 => late += 1,
+                _ => lost += 1,
+            }
+        }
+        assert!((900..1_100).contains(&lost), "{lost}");
+        assert!((1_650..1_950).contains(&late), "{late}: 20 % of what was not lost");
+        let copies = state.wire_octets() / 100 - 10_000;
+        assert!(
+            (3_900..4_300).contains(&copies),
+            "{copies}: a tenth and a ninetieth again, three tenths twice"
+        );
+        let jittery = Link { jitter: Duration::from_micros(50), bandwidth: None, ..LINK };
+        let arrivals: Vec<u64> =
+            (0..1_000).map(|_| send(&mut state, jittery, 0, 50, &mut Stream::default())).collect();
+        assert!(arrivals.contains(&100) && arrivals.contains(&149), "{arrivals:?}");
+        assert!(arrivals.iter().all(|arrival| (100..=150).contains(arrival)));
+    }
+
+    #[test]
+    fn nothing_leaves_a_link_that_is_held_or_cut() {
+        let (mut state, mut stream) = (state(), Stream::default());
+        state.hold();
+        assert_eq!(state.send(&LINK, at(0), 50, &mut stream), None);
+        state.open(&LINK, at(1_000));
+        assert_eq!(send(&mut state, LINK, 1_000, 50, &mut stream), 1_200);
+        state.cut();
+        assert!(!state.is_open());
+        assert_eq!(state.send(&LINK, at(2_000), 50, &mut stream), None);
+        state.open(&LINK, at(3_000));
+        assert_eq!(send(&mut state, LINK, 3_000, 50, &mut stream), 13_200, "TCP's next try");
+    }
+
+    #[test]
+    fn observation_restarts_with_what_is_still_to_leave() {
+        let (mut state, mut stream) = (state(), Stream::default());
+        send(&mut state, LINK, 0, 950, &mut stream);
+        state.restart_observation(at(500));
+        let seen = state.observe(at(1_500), "link".to_owned());
+        assert_eq!((seen.utilisation, seen.octets), (0.5, 0));
+    }
+}

@@ -1,0 +1,373 @@
+//! A host's processors: fixed priorities with preemption above time-shared threads.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use crate::load::Load;
+use crate::{ResourceObservations, Time};
+
+/// How long a time-shared thread runs before the next one of its kind, where several are ready: the order of magnitude of
+/// a slice of the Linux scheduler.
+pub const TIME_SLICE: Duration = Duration::from_millis(3);
+
+/// A thread, as the driver numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(pub u32);
+
+/// How a thread competes for processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SchedulingClass {
+    /// In turn with the others of this class, a [`TIME_SLICE`] each. A thread that becomes ready preempts none.
+    Shared,
+    /// By priority, the highest first, and of equal ones in their order, as POSIX's `SCHED_FIFO`. A thread that becomes
+    /// ready preempts one of a lower priority, and any [`Shared`](Self::Shared) one.
+    Fixed(i16),
+}
+
+/// What the driver is to tell a processor: [`Processor::tick`] at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// When.
+    pub at: Time,
+    /// Of which core.
+    pub core: u32,
+    /// Tells a tick that still counts from one of an earlier decision.
+    pub generation: u32,
+}
+
+/// The cores of one host, and the threads that are ready to run on them.
+///
+/// A thread runs a burst: so much time on a processor. When a core goes from one thread to another, the new burst takes the
+/// switch time longer. A thread goes to the core on which it ran last if that one is idle, or else to the first idle one.
+/// Not modelled: caches that have grown cold, threads that the system moves, and that it prefers threads which have run
+/// less.
+#[derive(Debug)]
+pub struct Processor {
+    cores: Vec<Core>,
+    switch_time: Duration,
+    fixed: BinaryHeap<Ready>,
+    shared: VecDeque<Burst>,
+    entered: i64,
+    put_back: i64,
+    load: Load,
+}
+
+#[derive(Debug, Default)]
+struct Core {
+    running: Option<Running>,
+    last: Option<ThreadId>,
+    generation: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    burst: Burst,
+    since: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    thread: ThreadId,
+    class: SchedulingClass,
+    left: Duration,
+}
+
+impl Processor {
+    /// A host with this many cores, at least one.
+    pub fn new(cores: u32, switch_time: Duration) -> Processor {
+        Processor {
+            cores: (0..cores.max(1)).map(|_| Core::default()).collect(),
+            switch_time,
+            fixed: BinaryHeap::new(),
+            shared: VecDeque::new(),
+            entered: 0,
+            put_back: 0,
+            load: Load::new(cores.max(1)),
+        }
+    }
+
+    /// A thread has so much to do from now on. It must not have a burst already.
+    ///
+    /// The driver enters the tick, if there is one.
+    pub fn begin(
+        &mut self,
+        now: Time,
+        thread: ThreadId,
+        class: SchedulingClass,
+        time: Duration,
+    ) -> Option<Tick> {
+        let burst = Burst { thread, class, left: time };
+        if let Some(core) = self.idle_core(thread) {
+            self.load.take(now);
+            return Some(self.run(now, core, burst));
+        }
+        if let Some(core) = self.preemptible_core(class) {
+            self.put_back(now, core);
+            self.load.wait(now);
+            return Some(self.run(now, core, burst));
+        }
+        self.load.wait(now);
+        self.add(burst);
+        None
+    }
+
+    /// A tick is due. Returns the thread whose burst is over, if one is, and the next tick.
+    #[must_use]
+    pub fn tick(&mut self, now: Time, core: u32, generation: u32) -> (Option<ThreadId>, Option<Tick>) {
+        let at = core as usize;
+        let Some(running) = self.cores[at].running.filter(|_| self.cores[at].generation == generation) else {
+            return (None, None);
+        };
+        let ran = now.since(running.since);
+        if ran >= running.burst.left {
+            self.cores[at].running = None;
+            return (Some(running.burst.thread), self.run_next(now, at));
+        }
+        let burst = Burst { left: running.burst.left - ran, ..running.burst };
+        if self.shared.is_empty() {
+            return (None, Some(self.run(now, at, burst)));
+        }
+        self.shared.push_back(burst);
+        self.load.wait(now);
+        self.cores[at].running = None;
+        (None, self.run_next(now, at))
+    }
+
+    /// Takes a thread away, whether it runs or waits: its process is no more. True if it had a burst.
+    pub fn remove(&mut self, now: Time, thread: ThreadId) -> (bool, Option<Tick>) {
+        let of_it = |core: &Core| core.running.is_some_and(|running| running.burst.thread == thread);
+        if let Some(at) = self.cores.iter().position(of_it) {
+            self.cores[at].running = None;
+            return (true, self.run_next(now, at));
+        }
+        let before = self.fixed.len() + self.shared.len();
+        self.fixed.retain(|ready| ready.burst.thread != thread);
+        self.shared.retain(|burst| burst.thread != thread);
+        let is_gone = self.fixed.len() + self.shared.len() < before;
+        if is_gone {
+            self.load.wait_no_longer(now);
+        }
+        (is_gone, None)
+    }
+
+    /// Forgets what was observed, and observes from now on.
+    pub fn restart_observation(&mut self, now: Time) {
+        self.load.restart(now);
+    }
+
+    /// What has been observed.
+    pub fn observe(&self, now: Time, name: String) -> ResourceObservations {
+        self.load.observe(now, name)
+    }
+
+    /// Whether no thread has a burst.
+    pub fn is_idle(&self) -> bool {
+        self.load.in_use() == 0
+    }
+
+    fn idle_core(&self, thread: ThreadId) -> Option<usize> {
+        if self.load.in_use() as usize == self.cores.len() {
+            return None;
+        }
+        let mut idle = (0..self.cores.len()).filter(|&at| self.cores[at].running.is_none());
+        let first = idle.next();
+        let is_known = |at: &usize| self.cores[*at].last == Some(thread);
+        first.filter(is_known).or_else(|| idle.find(is_known)).or(first)
+    }
+
+    /// The core with the least urgent thread, if a thread of this class preempts it.
+    fn preemptible_core(&self, class: SchedulingClass) -> Option<usize> {
+        let running = |at: usize| self.cores[at].running.map(|running| running.burst.class);
+        let least = (0..self.cores.len()).min_by_key(|&at| running(at))?;
+        running(least).filter(|running| *running < class).map(|_| least)
+    }
+
+    fn put_back(&mut self, now: Time, at: usize) {
+        let Some(Running { burst, since }) = self.cores[at].running.take() else { return };
+        let burst = Burst { left: burst.left.saturating_sub(now.since(since)), ..burst };
+        match burst.class {
+            // It is the first of its priority again.
+            SchedulingClass::Fixed(priority) => {
+                self.put_back -= 1;
+                self.fixed.push(Ready { priority, order: self.put_back, burst });
+            }
+            SchedulingClass::Shared => self.shared.push_front(burst),
+        }
+    }
+
+    fn add(&mut self, burst: Burst) {
+        match burst.class {
+            SchedulingClass::Fixed(priority) => {
+                self.entered += 1;
+                self.fixed.push(Ready { priority, order: self.entered, burst });
+            }
+            SchedulingClass::Shared => self.shared.push_back(burst),
+        }
+    }
+
+    /// A core whose burst is over takes the most urgent one that waits.
+    fn run_next(&mut self, now: Time, at: usize) -> Option<Tick> {
+        let next = self.fixed.pop().map(|ready| ready.burst).or_else(|| self.shared.pop_front());
+        match next {
+            Some(burst) => {
+                self.load.wait_no_longer(now);
+                Some(self.run(now, at, burst))
+            }
+            None => {
+                self.load.give_back(now);
+                None
+            }
+        }
+    }
+
+    fn run(&mut self, now: Time, at: usize, mut burst: Burst) -> Tick {
+        let core = &mut self.cores[at];
+        if core.last.replace(burst.thread) != Some(burst.thread) {
+            burst.left += self.switch_time;
+        }
+        core.generation = core.generation.wrapping_add(1);
+        core.running = Some(Running { burst, since: now });
+        let ends = match burst.class {
+            SchedulingClass::Shared => burst.left.min(TIME_SLICE),
+            SchedulingClass::Fixed(_) => burst.left,
+        };
+        Tick { at: now + ends, core: at as u32, generation: core.generation }
+    }
+}
+
+#[derive(Debug)]
+struct Ready {
+    priority: i16,
+    order: i64,
+    burst: Burst,
+}
+
+impl Ord for Ready {
+    /// The heap has the most urgent on top: the highest priority, and of equal ones the first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.priority, other.order).cmp(&(other.priority, self.order))
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ready {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARED: SchedulingClass = SchedulingClass::Shared;
+
+    fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    /// Runs bursts of threads, and tells who ended when, in microseconds.
+    fn ends(cores: u32, switch_us: u64, bursts: &[(u64, u32, SchedulingClass, u64)]) -> Vec<(u32, u64)> {
+        let mut processor = Processor::new(cores, us(switch_us));
+        let mut agenda = crate::Agenda::default();
+        for (number, burst) in bursts.iter().enumerate() {
+            agenda.enter(Time::ZERO + us(burst.0), Err(number));
+        }
+        let mut ends = Vec::new();
+        while let Some((now, event)) = agenda.take_next() {
+            let (done, tick) = match event {
+                Err(number) => {
+                    let (_, thread, class, time) = bursts[number];
+                    (None, processor.begin(now, ThreadId(thread), class, us(time)))
+                }
+                Ok(Tick { core, generation, .. }) => processor.tick(now, core, generation),
+            };
+            ends.extend(done.map(|thread| (thread.0, now.as_ns() / 1_000)));
+            tick.into_iter().for_each(|tick| agenda.enter(tick.at, Ok(tick)));
+        }
+        assert!(processor.is_idle());
+        ends
+    }
+
+    #[test]
+    fn an_urgent_thread_preempts_and_the_other_goes_on_where_it_was() {
+        let fixed = SchedulingClass::Fixed;
+        let bursts = [(0, 1, fixed(1), 10), (4, 2, fixed(2), 3), (5, 3, fixed(1), 1)];
+        assert_eq!(
+            ends(1, 0, &bursts),
+            [(2, 7), (1, 13), (3, 14)],
+            "the preempted one comes before its equals"
+        );
+        let shared = [(0, 1, SHARED, 10), (4, 2, fixed(0), 3)];
+        assert_eq!(ends(1, 0, &shared), [(2, 7), (1, 13)], "any fixed priority is above time-shared threads");
+    }
+
+    #[test]
+    fn only_the_least_urgent_core_is_taken() {
+        let fixed = SchedulingClass::Fixed;
+        let bursts = [(0, 1, fixed(5), 10), (0, 2, fixed(3), 10), (1, 3, fixed(4), 2)];
+        assert_eq!(ends(2, 0, &bursts), [(3, 3), (1, 10), (2, 12)]);
+    }
+
+    #[test]
+    fn a_core_takes_time_to_go_to_another_thread() {
+        let bursts = [(0, 1, SHARED, 10), (20, 1, SHARED, 10), (40, 2, SHARED, 10)];
+        assert_eq!(ends(1, 2, &bursts), [(1, 12), (1, 30), (2, 52)], "none to the thread that ran last");
+        let resumed = [(0, 1, SchedulingClass::Fixed(1), 10), (5, 2, SchedulingClass::Fixed(2), 10)];
+        assert_eq!(ends(1, 1, &resumed), [(2, 16), (1, 23)], "three switches");
+    }
+
+    #[test]
+    fn time_shared_threads_run_in_turn() {
+        let bursts = [(0, 1, SHARED, 7_000), (0, 2, SHARED, 4_000), (1, 3, SHARED, 1_000)];
+        assert_eq!(ends(1, 0, &bursts), [(3, 7_000), (2, 11_000), (1, 12_000)]);
+    }
+
+    #[test]
+    fn a_thread_goes_back_to_its_core() {
+        let mut processor = Processor::new(3, us(5));
+        let now = Time::ZERO;
+        let first = processor.begin(now, ThreadId(1), SHARED, us(1)).unwrap();
+        let second = processor.begin(now, ThreadId(2), SHARED, us(1)).unwrap();
+        assert_ne!(first.core, second.core);
+        let now = first.at;
+        assert_eq!(processor.tick(now, first.core, first.generation).0, Some(ThreadId(1)));
+        assert_eq!(processor.tick(now, second.core, second.generation).0, Some(ThreadId(2)));
+        let again = processor.begin(now, ThreadId(2), SHARED, us(1)).unwrap();
+        assert_eq!((again.core, again.at), (second.core, now + us(1)));
+    }
+
+    #[test]
+    fn a_removed_thread_never_ends() {
+        let mut processor = Processor::new(1, us(0));
+        let tick = processor.begin(Time::ZERO, ThreadId(1), SHARED, us(10)).unwrap();
+        assert_eq!(processor.begin(Time::ZERO, ThreadId(2), SHARED, us(10)), None);
+        assert_eq!(processor.begin(Time::ZERO, ThreadId(3), SHARED, us(10)), None);
+        assert_eq!(processor.remove(Time::ZERO, ThreadId(2)), (true, None));
+        let (is_gone, next) = processor.remove(Time::ZERO, ThreadId(1));
+        assert!(is_gone);
+        assert_eq!(processor.tick(tick.at, tick.core, tick.generation), (None, None), "of a decision before");
+        let next = next.unwrap();
+        assert_eq!(processor.tick(next.at, next.core, next.generation), (Some(ThreadId(3)), None));
+        assert_eq!(processor.remove(next.at, ThreadId(3)), (false, None));
+    }
+
+    #[test]
+    fn use_and_queue_are_observed() {
+        let mut processor = Processor::new(1, us(0));
+        let tick = processor.begin(Time::ZERO, ThreadId(1), SHARED, us(10)).unwrap();
+        processor.begin(Time::ZERO, ThreadId(2), SHARED, us(10));
+        let next = processor.tick(tick.at, tick.core, tick.generation).1.unwrap();
+        assert_eq!(processor.tick(next.at, next.core, next.generation).0, Some(ThreadId(2)));
+        let seen = processor.observe(Time::ZERO + us(40), "cpu".to_owned());
+        assert_eq!((seen.utilisation, seen.queue_mean, seen.queue_max), (0.5, 0.25, 1));
+    }
+}
