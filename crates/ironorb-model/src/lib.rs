@@ -19,7 +19,7 @@ pub use agenda::Agenda;
 pub use digest::Digest;
 pub use link::{LinkState, Stream};
 pub use load::Load;
-pub use observations::{ClassObservations, Observations, ResourceObservations};
+pub use observations::{BatchMeans, ClassObservations, Observations, ResourceObservations};
 pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;
 pub use time::Time;
