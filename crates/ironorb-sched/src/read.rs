@@ -415,12 +415,12 @@ impl Reader<'_> {
 
     fn bandwidth(&mut self, fields: &Fields<'_, '_>) -> u64 {
         let text = self.text(fields, "bandwidth");
-        let bits = parse_bandwidth(&text);
+        let bits = ironorb_units::bits_per_second(&text).filter(|&bits| bits > 0);
         if bits.is_none() && fields.table.get("bandwidth").is_some_and(|value| value.get_ref().is_str()) {
             self.problem_at(
                 &join(&fields.path, "bandwidth"),
                 format!("`{text}` is no bandwidth"),
-                "write a whole number and one of the units `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`",
+                "write a number and one of the units `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`",
             );
         }
         bits.unwrap_or(1)
@@ -457,19 +457,6 @@ fn time_mend(key: &str, text: &str) -> String {
     } else {
         format!("write `{key} = \"1.5ms\"`")
     }
-}
-
-fn parse_bandwidth(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len()));
-    let unit: u64 = match unit.trim() {
-        "bit/s" => 1,
-        "kbit/s" => 1_000,
-        "Mbit/s" => 1_000_000,
-        "Gbit/s" => 1_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit).filter(|&bits| bits > 0)
 }
 
 /// The most bytes that a message or frame may have: 1 TiB.
