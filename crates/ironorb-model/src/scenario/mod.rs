@@ -218,8 +218,10 @@ pub struct Class {
     pub hosts: usize,
     /// When its cycles begin.
     pub arrivals: Arrivals,
-    /// What a cycle does: one of these, by weight.
+    /// What a cycle does: one of these.
     pub mix: Vec<Weighted>,
+    /// Which of them.
+    pub choice: Choice,
     /// The CORBA priority of its calls.
     pub priority: Option<i16>,
     /// What its proxies cache.
@@ -245,6 +247,16 @@ pub enum Arrivals {
     },
     /// At these times after the beginning, in order.
     Trace(Vec<Duration>),
+}
+
+/// Which cycle of a class's mix comes next.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A random one, by weight.
+    #[default]
+    Random,
+    /// One after the other, whatever their weights. The clients of a closed class begin at different ones.
+    InTurn,
 }
 
 /// A cycle and how often it comes.
