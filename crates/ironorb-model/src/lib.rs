@@ -7,6 +7,7 @@
 
 mod agenda;
 mod digest;
+mod draws;
 mod link;
 mod load;
 mod observations;
@@ -17,6 +18,7 @@ mod time;
 
 pub use agenda::Agenda;
 pub use digest::Digest;
+pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
 pub use load::Load;
 pub use observations::{BatchMeans, ClassObservations, Observations, ResourceObservations};
