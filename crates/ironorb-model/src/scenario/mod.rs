@@ -1,7 +1,18 @@
 //! What a deployment consists of and what it is asked to do: plain data, with names resolved to indices and values
 //! within their ranges. Times are exact to the nanosecond, sizes are octets.
 
+mod fields;
+mod keys;
+mod problem;
+mod read;
+mod write;
+
 use std::time::Duration;
+
+pub use keys::{KEYS, Key, markdown};
+pub use problem::Problem;
+pub use read::read;
+pub use write::write;
 
 /// A deployment and its workload.
 #[derive(Debug, Clone, PartialEq)]
@@ -349,3 +360,82 @@ pub struct DwellTimes {
     /// For each octet of a body, marshalled or read.
     pub per_octet: Duration,
 }
+
+impl Scenario {
+    /// The link from a host of one group to a host of another, or of the same one.
+    pub fn link_between(&self, from: usize, to: usize) -> &Link {
+        self.link_rule_between(from, to).map_or(&self.default_link, |rule| &self.links[rule].link)
+    }
+
+    /// The index of the rule for the link between hosts of two groups; `None` for the default link.
+    pub fn link_rule_between(&self, from: usize, to: usize) -> Option<usize> {
+        let is_it = |rule: &LinkRule| rule.between == (from, to) || rule.between == (to, from);
+        self.links.iter().position(is_it)
+    }
+}
+
+impl Default for Replications {
+    /// At least 5 and at most 50, until means are known to 2.5 % with a confidence of 95 %.
+    fn default() -> Self {
+        Replications { min: 5, max: 50, half_width: 0.025, confidence: 0.95 }
+    }
+}
+
+impl Default for DwellTimes {
+    /// No time at all.
+    fn default() -> Self {
+        let none = || Spread::Fixed(Duration::ZERO);
+        DwellTimes {
+            find_proxy: none(),
+            write_request: none(),
+            read_request: none(),
+            channel: none(),
+            find_object: none(),
+            execute: none(),
+            write_reply: none(),
+            read_reply: none(),
+            thread_switch: none(),
+            cached_read: none(),
+            apply_update: none(),
+            per_octet: Duration::ZERO,
+        }
+    }
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Spread::Fixed(Duration::ZERO)
+    }
+}
+
+impl Spread {
+    /// The mean.
+    pub fn mean(&self) -> Duration {
+        match self {
+            Spread::Fixed(mean) | Spread::Exponential(mean) => *mean,
+            Spread::Uniform(low, high) => (*low + *high) / 2,
+            Spread::Samples(samples) => {
+                let sum: Duration = samples.iter().sum();
+                sum / u32::try_from(samples.len()).unwrap_or(u32::MAX).max(1)
+            }
+        }
+    }
+
+    /// Whether it is always zero.
+    pub fn is_zero(&self) -> bool {
+        self.mean().is_zero()
+    }
+}
+
+/// A link without bound, delay and loss, with the packets of TCP over Ethernet.
+pub const DEFAULT_LINK: Link = Link {
+    latency: Duration::ZERO,
+    jitter: Duration::ZERO,
+    bandwidth: None,
+    mtu: 1_448,
+    packet_overhead: 90,
+    loss: 0.0,
+    reorder: 0.0,
+    duplicate: 0.0,
+    retransmit_after: Duration::from_millis(200),
+};

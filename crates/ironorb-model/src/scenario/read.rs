@@ -1,0 +1,731 @@
+//! Reads scenario files.
+
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::fields::{Fields, Reader, Value};
+use super::problem::{Problem, did_you_mean};
+use super::*;
+
+/// Reads the scenarios of a file: one, or one for each combination of the values under `[sweep]`. `file_name` names them where
+/// the file does not.
+///
+/// # Errors
+/// All mistakes of the file, in its order. Each has its line and its mend.
+pub fn read(text: &str, file_name: &str) -> Result<Vec<Scenario>, Vec<Problem>> {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if let Some(error) = errors.first() {
+        let at = error.span().map_or(0, |span| span.start);
+        let message = format!("this is no TOML: {}", error.message());
+        return Err(vec![Problem::at(
+            text,
+            at,
+            message,
+            "mend the syntax; nothing behind this place is read",
+        )]);
+    }
+    let root = root.get_ref();
+    let sweeps = sweeps(text, root)?;
+    let mut scenarios = Vec::new();
+    for combination in combinations(&sweeps) {
+        let mut reader = Reader {
+            text,
+            swept: &combination.values,
+            used: vec![false; combination.values.len()],
+            problems: Vec::new(),
+        };
+        let mut scenario = reader.scenario(root);
+        for (at, (path, value)) in combination.values.iter().enumerate() {
+            if !reader.used[at] {
+                let mend = "write the names of the tables and the key, as in `classes.callers.clients`";
+                reader.problem(value.span().start, format!("`{path}` is nothing of this file"), mend);
+            }
+        }
+        if !reader.problems.is_empty() {
+            let mut problems = reader.problems;
+            problems.sort_by_key(|problem| (problem.line, problem.column));
+            return Err(problems);
+        }
+        if scenario.name.is_empty() {
+            scenario.name = file_name.to_owned();
+        }
+        scenario.name.push_str(&combination.name);
+        scenarios.push(scenario);
+    }
+    Ok(scenarios)
+}
+
+/// The values of one key of `[sweep]`.
+struct Sweep<'t> {
+    path: String,
+    values: Vec<Value<'t>>,
+}
+
+#[derive(Default, Clone)]
+struct Combination<'t> {
+    /// As ` [clients=2]`.
+    name: String,
+    values: Vec<(String, Value<'t>)>,
+}
+
+fn sweeps<'t>(text: &str, root: &'t DeTable<'t>) -> Result<Vec<Sweep<'t>>, Vec<Problem>> {
+    const COMBINATIONS_MAX: usize = 10_000;
+    let Some(value) = root.get("sweep") else { return Ok(Vec::new()) };
+    let bad = |at: usize, message: &str, mend: &str| Err(vec![Problem::at(text, at, message, mend)]);
+    let Some(table) = value.get_ref().as_table() else {
+        return bad(value.span().start, "`sweep` is no table", "write `[sweep]` on a line of its own");
+    };
+    let mut sweeps: Vec<Sweep<'t>> = Vec::new();
+    for (path, value) in table {
+        let values: Vec<Value<'t>> = match value.get_ref().as_array() {
+            Some(array) => array.iter().collect(),
+            None => Vec::new(),
+        };
+        if values.is_empty() {
+            let message = format!("`{}` is no list of values", path.get_ref());
+            let mend = "write the path in quotation marks: `\"classes.callers.clients\" = [1, 2, 4]`";
+            return bad(value.span().start, &message, mend);
+        }
+        sweeps.push(Sweep { path: path.get_ref().to_string(), values });
+        if sweeps
+            .iter()
+            .try_fold(1_usize, |all, it| all.checked_mul(it.values.len()).filter(|&n| n <= COMBINATIONS_MAX))
+            .is_none()
+        {
+            let message = format!("there are more than {COMBINATIONS_MAX} combinations");
+            return bad(value.span().start, &message, "take fewer values");
+        }
+    }
+    // As they stand in the file, whatever order the table has.
+    sweeps.sort_by_key(|sweep| sweep.values[0].span().start);
+    Ok(sweeps)
+}
+
+fn combinations<'t>(sweeps: &[Sweep<'t>]) -> Vec<Combination<'t>> {
+    let mut all = vec![Combination::default()];
+    for sweep in sweeps {
+        let with = |before: &Combination<'t>, value: Value<'t>| {
+            let mut combination = before.clone();
+            let key = sweep.path.rsplit('.').next().unwrap_or_default();
+            let sign = if before.values.is_empty() { " [" } else { ", " };
+            combination.name = format!("{}{sign}{key}={}", before.name, shown(value));
+            combination.values.push((sweep.path.clone(), value));
+            combination
+        };
+        all =
+            all.iter().flat_map(|before| sweep.values.iter().map(move |value| with(before, value))).collect();
+    }
+    all.iter_mut().filter(|it| !it.values.is_empty()).for_each(|it| it.name.push(']'));
+    all
+}
+
+fn shown(value: Value<'_>) -> String {
+    use toml::de::DeValue;
+    match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Table(table) => {
+            let members = table.iter().map(|(key, value)| format!("{} {}", key.get_ref(), shown(value)));
+            members.collect::<Vec<_>>().join(" ")
+        }
+        DeValue::Array(array) => array.iter().map(shown).collect::<Vec<_>>().join(" "),
+        other => other.type_str().to_owned(),
+    }
+}
+
+/// Names of things that others refer to.
+#[derive(Default)]
+struct Names {
+    hosts: Vec<String>,
+    servers: Vec<String>,
+    /// Of each server.
+    operations: Vec<Vec<String>>,
+}
+
+impl<'t> Reader<'t> {
+    fn scenario(&mut self, root: &'t DeTable<'t>) -> Scenario {
+        let fields = Fields { table: root, path: String::new(), at: 0, section: "" };
+        self.check_keys(&fields);
+        let mut names = Names::default();
+        let hosts = self.some_tables(&fields, "hosts", "[[hosts]]");
+        let hosts: Vec<HostGroup> = hosts.iter().map(|it| self.host_group(it, &mut names)).collect();
+        let default_link = match self.table(&fields, "link", "[link]") {
+            Some(link) => {
+                if let Some(between) = self.value(&link, "between") {
+                    let mend = "leave it out, or write `[[links]]`";
+                    self.problem(between.span().start, "`[link]` is between all hosts", mend);
+                }
+                self.link(&link)
+            }
+            None => DEFAULT_LINK,
+        };
+        let links = self.tables(&fields, "links", "[[links]]");
+        let links = links.iter().map(|it| self.link_rule(it, &names)).collect();
+        let servers = self.some_tables(&fields, "servers", "[[servers]]");
+        let operations: Vec<Vec<Fields<'t>>> =
+            servers.iter().map(|it| self.some_tables(it, "operations", "[[servers.operations]]")).collect();
+        for (server, operations) in servers.iter().zip(&operations) {
+            let name = self.new_name(server, &names.servers);
+            names.servers.push(name);
+            let mut of_server = Vec::new();
+            for operation in operations {
+                let name = self.new_name(operation, &of_server);
+                of_server.push(name);
+            }
+            names.operations.push(of_server);
+        }
+        let servers: Vec<Server> = servers
+            .iter()
+            .zip(&operations)
+            .enumerate()
+            .map(|(number, (fields, operations))| self.server(fields, operations, number, &names))
+            .collect();
+        self.check_circles(&servers, &operations);
+        let classes = self.some_tables(&fields, "classes", "[[classes]]");
+        let mut class_names = Vec::new();
+        let classes = classes
+            .iter()
+            .map(|it| {
+                let name = self.new_name(it, &class_names);
+                class_names.push(name.clone());
+                self.class(it, name, &names, &servers)
+            })
+            .collect();
+        let dwell = self.table(&fields, "dwell", "[dwell]");
+        Scenario {
+            name: match self.value(&fields, "name") {
+                Some(name) => self.text_of("name", name).unwrap_or_default().to_owned(),
+                None => String::new(),
+            },
+            seed: self.number(&fields, "seed", 0..=i64::MAX as u64).unwrap_or(1),
+            span: match self.needed(&fields, "span") {
+                Some(span) => self.time_of("span", span, MICROSECOND..=MONTH).unwrap_or(MONTH),
+                None => MONTH,
+            },
+            warm_up: self.warm_up(&fields),
+            replications: match self.table(&fields, "replications", "[replications]") {
+                Some(replications) => self.replications(&replications),
+                None => Replications::default(),
+            },
+            hosts,
+            links,
+            default_link,
+            servers,
+            classes,
+            dwell: dwell.map_or_else(DwellTimes::default, |dwell| self.dwell(&dwell)),
+        }
+    }
+
+    /// Tables of which there must be one.
+    fn some_tables(&mut self, fields: &Fields<'t>, key: &str, section: &'static str) -> Vec<Fields<'t>> {
+        let tables = self.tables(fields, key, section);
+        if tables.is_empty() && self.problems.is_empty() {
+            self.problem(fields.at, format!("`{key}` is missing"), format!("add `{section}`"));
+        }
+        tables
+    }
+
+    fn new_name(&mut self, fields: &Fields<'t>, known: &[String]) -> String {
+        let name = self.name(fields);
+        if known.contains(&name) && !name.is_empty() {
+            self.problem(fields.at, format!("there are two `{name}`"), "give one of them another name");
+        }
+        name
+    }
+
+    fn warm_up(&mut self, fields: &Fields<'t>) -> WarmUp {
+        match self.value(fields, "warm_up") {
+            None => WarmUp::Fixed(Duration::ZERO),
+            Some(value) if value.get_ref().as_str() == Some("found") => WarmUp::Found,
+            Some(value) => {
+                WarmUp::Fixed(self.time_of("warm_up", value, Duration::ZERO..=MONTH).unwrap_or_default())
+            }
+        }
+    }
+
+    fn replications(&mut self, fields: &Fields<'t>) -> Replications {
+        let default = Replications::default();
+        let min = self.number(fields, "min", 1..=1_000).map_or(default.min, |number| number as u32);
+        let max = self.number(fields, "max", 1..=1_000).map_or(default.max.max(min), |number| number as u32);
+        if max < min {
+            let mend = format!("write `max = {min}`, or leave it out");
+            self.problem(fields.at, "`max` is less than `min`", mend);
+        }
+        Replications {
+            min,
+            max,
+            half_width: self.share(fields, "half_width", 0.0001..=1.0).unwrap_or(default.half_width),
+            confidence: self.share(fields, "confidence", 0.5..=0.999).unwrap_or(default.confidence),
+        }
+    }
+
+    fn host_group(&mut self, fields: &Fields<'t>, names: &mut Names) -> HostGroup {
+        let name = self.new_name(fields, &names.hosts);
+        names.hosts.push(name.clone());
+        HostGroup {
+            name,
+            count: self.number(fields, "count", 1..=100_000).unwrap_or(1) as u32,
+            cores: self.number(fields, "cores", 1..=1_024).unwrap_or(1) as u32,
+            switch_time: self.time(fields, "switch_time", Duration::ZERO..=SECOND).unwrap_or_default(),
+            speed: self.factor(fields, "speed", 1_000.0).unwrap_or(1.0),
+        }
+    }
+
+    fn link_rule(&mut self, fields: &Fields<'t>, names: &Names) -> LinkRule {
+        let mut ends = Vec::new();
+        if let Some(between) = self.needed(fields, "between") {
+            let array = between.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
+            for end in array.as_deref().unwrap_or_default() {
+                let group = self
+                    .text_of("between", end)
+                    .and_then(|name| self.known(name, end, &names.hosts, "host group"));
+                ends.extend(group);
+            }
+            if array.is_none_or(|array| array.len() != 2) {
+                let mend = "write two names, as `between = [\"front\", \"registry\"]`";
+                self.problem(between.span().start, "`between` does not name two host groups", mend);
+            }
+        }
+        LinkRule {
+            between: (ends.first().copied().unwrap_or(0), ends.get(1).copied().unwrap_or(0)),
+            link: self.link(fields),
+        }
+    }
+
+    fn link(&mut self, fields: &Fields<'t>) -> Link {
+        let up_to = |seconds| Duration::ZERO..=Duration::from_secs(seconds);
+        let default = DEFAULT_LINK;
+        let octets = |number: Option<u64>, default| number.map_or(default, |number| number as u32);
+        Link {
+            latency: self.time(fields, "latency", up_to(10)).unwrap_or(default.latency),
+            jitter: self.time(fields, "jitter", up_to(10)).unwrap_or(default.jitter),
+            bandwidth: self.bandwidth(fields, "bandwidth"),
+            mtu: octets(self.number(fields, "mtu", 1..=1_000_000), default.mtu),
+            packet_overhead: octets(
+                self.number(fields, "packet_overhead", 0..=10_000),
+                default.packet_overhead,
+            ),
+            loss: self.share(fields, "loss", 0.0..=0.5).unwrap_or(default.loss),
+            reorder: self.share(fields, "reorder", 0.0..=1.0).unwrap_or(default.reorder),
+            duplicate: self.share(fields, "duplicate", 0.0..=1.0).unwrap_or(default.duplicate),
+            retransmit_after: self
+                .time(fields, "retransmit_after", MICROSECOND..=Duration::from_secs(60))
+                .unwrap_or(default.retransmit_after),
+        }
+    }
+
+    fn server(
+        &mut self,
+        fields: &Fields<'t>,
+        operations: &[Fields<'t>],
+        number: usize,
+        names: &Names,
+    ) -> Server {
+        let threads = self.number(fields, "threads", 1..=100_000).map(|number| number as u32);
+        let lanes = self.lanes(fields);
+        if let (Some(value), false) = (self.value(fields, "threads"), lanes.is_empty()) {
+            let mend = "leave it out: each lane has its own";
+            self.problem(value.span().start, "a server with lanes has no `threads` beside theirs", mend);
+        }
+        Server {
+            name: names.servers[number].clone(),
+            hosts: self.host(fields, names),
+            threads,
+            lanes,
+            objects: self.number(fields, "objects", 1..=1_000_000_000_000_000).unwrap_or(1),
+            object_octets: self.number(fields, "object_octets", 0..=1 << 31).unwrap_or(0) as u32,
+            lock: self.word(fields, "lock", LOCKS).unwrap_or(ServerLock::None),
+            operations: operations
+                .iter()
+                .zip(&names.operations[number])
+                .map(|(fields, name)| self.operation(fields, name, names))
+                .collect(),
+        }
+    }
+
+    fn lanes(&mut self, fields: &Fields<'t>) -> Vec<Lane> {
+        let tables = self.tables(fields, "lanes", "[[servers.lanes]]");
+        let mut lanes: Vec<Lane> = Vec::new();
+        for fields in &tables {
+            let of = |value: Option<u64>| value.unwrap_or(1);
+            for key in ["priority", "threads"] {
+                self.needed(fields, key);
+            }
+            let lane = Lane {
+                priority: self.number(fields, "priority", 0..=PRIORITY_MAX).unwrap_or(0) as i16,
+                threads: of(self.number(fields, "threads", 1..=100_000)) as u32,
+            };
+            if lanes.last().is_some_and(|before| before.priority >= lane.priority) {
+                let mend = "begin with the lane of the lowest priority; each has another one";
+                self.problem(fields.at, "the priorities of lanes do not rise", mend);
+            }
+            lanes.push(lane);
+        }
+        lanes
+    }
+
+    fn host(&mut self, fields: &Fields<'t>, names: &Names) -> usize {
+        let Some(value) = self.needed(fields, "hosts") else { return 0 };
+        let name = self.text_of("hosts", value);
+        name.and_then(|name| self.known(name, value, &names.hosts, "host group")).unwrap_or(0)
+    }
+
+    fn known(&mut self, name: &str, value: Value<'t>, known: &[String], what: &str) -> Option<usize> {
+        let place = known.iter().position(|known| known == name);
+        // Where none could be read, that has been told.
+        if place.is_none() && !(known.is_empty() && !self.problems.is_empty()) {
+            let mend = did_you_mean(name, known.iter().map(String::as_str));
+            self.problem(value.span().start, format!("there is no {what} `{name}`"), mend);
+        }
+        place
+    }
+
+    fn operation(&mut self, fields: &Fields<'t>, name: &str, names: &Names) -> Operation {
+        let octets = |number: Option<u64>| number.unwrap_or(0) as u32;
+        let is_oneway = self.truth(fields, "oneway");
+        let reply_octets = octets(self.number(fields, "reply_octets", 0..=1 << 30));
+        if is_oneway && reply_octets > 0 {
+            let mend = "leave `reply_octets` or `oneway` out";
+            self.problem(fields.at, "a oneway has no reply", mend);
+        }
+        let kind = self.word(fields, "kind", KINDS).unwrap_or(OperationKind::Plain);
+        if is_oneway && kind == OperationKind::Read {
+            self.problem(fields.at, "a oneway cannot return an attribute", "leave `kind` or `oneway` out");
+        }
+        Operation {
+            name: name.to_owned(),
+            kind,
+            request_octets: octets(self.number(fields, "request_octets", 0..=1 << 30)),
+            reply_octets,
+            is_oneway,
+            demand: self.spread(fields, "demand"),
+            sleeps: self.truth(fields, "sleeps"),
+            calls: self.calls(fields, "calls", names),
+        }
+    }
+
+    fn calls(&mut self, fields: &Fields<'t>, key: &str, names: &Names) -> Vec<Call> {
+        let tables = self.tables(fields, key, "a call");
+        tables.iter().filter_map(|fields| self.call(fields, names)).collect()
+    }
+
+    fn call(&mut self, fields: &Fields<'t>, names: &Names) -> Option<Call> {
+        let times = self.number(fields, "times", 1..=1_000_000).unwrap_or(1) as u32;
+        let target = self.target(fields);
+        let value = self.needed(fields, "call")?;
+        let text = self.text_of("call", value)?;
+        let Some((server, operation)) = text.split_once('.') else {
+            let mend = "write `call = \"server.operation\"`";
+            self.problem(value.span().start, format!("`{text}` names no operation of a server"), mend);
+            return None;
+        };
+        let server = self.known(server, value, &names.servers, "server")?;
+        let operation = self.known(operation, value, &names.operations[server], "operation")?;
+        Some(Call { server, operation, times, target })
+    }
+
+    fn target(&mut self, fields: &Fields<'t>) -> Target {
+        let Some(value) = self.value(fields, "target") else { return Target::Random };
+        if value.get_ref().as_str().is_some() {
+            return self.word(fields, "target", TARGETS).unwrap_or(Target::Random);
+        }
+        let table = value.get_ref().as_table().filter(|table| table.len() == 1);
+        match table.and_then(|table| table.get("object")) {
+            Some(object) => Target::Object(self.number_of("object", object, 0..=u64::MAX >> 1).unwrap_or(0)),
+            None => {
+                let mend = "write `\"random\"`, `\"robin\"` or `{ object = 7 }`";
+                self.problem(value.span().start, "`target` is no target", mend);
+                Target::Random
+            }
+        }
+    }
+
+    /// Operations whose nested calls lead back to them would never end.
+    fn check_circles(&mut self, servers: &[Server], tables: &[Vec<Fields<'t>>]) {
+        /// Of an operation: not looked at, on the way, or done.
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        fn visit(
+            servers: &[Server],
+            marks: &mut [Vec<Mark>],
+            way: &mut Vec<(usize, usize)>,
+            at: (usize, usize),
+        ) -> bool {
+            way.push(at);
+            match marks[at.0][at.1] {
+                Mark::Done => {}
+                Mark::Open => return true,
+                Mark::New => {
+                    marks[at.0][at.1] = Mark::Open;
+                    let calls = &servers[at.0].operations[at.1].calls;
+                    if calls.iter().any(|call| visit(servers, marks, way, (call.server, call.operation))) {
+                        return true;
+                    }
+                    marks[at.0][at.1] = Mark::Done;
+                }
+            }
+            way.pop();
+            false
+        }
+        let mut marks: Vec<Vec<Mark>> =
+            servers.iter().map(|server| vec![Mark::New; server.operations.len()]).collect();
+        for (server, operation) in (0..servers.len()).flat_map(|server| {
+            (0..servers[server].operations.len()).map(move |operation| (server, operation))
+        }) {
+            let mut way = Vec::new();
+            if visit(servers, &mut marks, &mut way, (server, operation)) {
+                let name = |at: &(usize, usize)| {
+                    format!("{}.{}", servers[at.0].name, servers[at.0].operations[at.1].name)
+                };
+                let end = way[way.len() - 1];
+                let begin = way.iter().position(|at| *at == end).unwrap_or(0);
+                let circle: Vec<String> = way[begin..].iter().map(name).collect();
+                let message =
+                    format!("these operations call each other without end: {}", circle.join(" -> "));
+                let at = tables[end.0][end.1].at;
+                return self.problem(at, message, "remove one of the calls");
+            }
+        }
+    }
+
+    fn class(&mut self, fields: &Fields<'t>, name: String, names: &Names, servers: &[Server]) -> Class {
+        let priority = self.number(fields, "priority", 0..=PRIORITY_MAX).map(|number| number as i16);
+        let mix: Vec<Weighted> = self
+            .some_tables(fields, "mix", "[[classes.mix]]")
+            .iter()
+            .filter_map(|fields| self.weighted(fields, names, servers))
+            .collect();
+        let cache = self.table(fields, "cache", "[classes.cache]").map(|cache| self.cache(&cache));
+        let has_reads = calls_of(&mix).any(|call| operation_of(servers, call).kind == OperationKind::Read);
+        if cache.is_some() && !has_reads && self.problems.is_empty() {
+            let mend = "write `kind = \"read\"` for an operation that it calls, or leave `cache` out";
+            self.problem(fields.at, "a class caches, and reads nothing", mend);
+        }
+        let lowest = calls_of(&mix).filter_map(|call| servers.get(call.server)?.lanes.first());
+        if let Some(lane) = lowest.max_by_key(|lane| lane.priority)
+            && priority.is_none_or(|priority| priority < lane.priority)
+            && self.problems.is_empty()
+        {
+            let message = format!("the class calls lanes that begin at priority {}", lane.priority);
+            self.problem(
+                fields.at,
+                message,
+                format!("write `priority = {}`, or a higher one", lane.priority),
+            );
+        }
+        Class {
+            name,
+            hosts: self.host(fields, names),
+            arrivals: self.arrivals(fields),
+            mix,
+            choice: self.word(fields, "choice", CHOICES).unwrap_or_default(),
+            priority,
+            cache,
+        }
+    }
+
+    fn arrivals(&mut self, fields: &Fields<'t>) -> Arrivals {
+        let kinds: Vec<&str> = ["clients", "between", "trace"]
+            .into_iter()
+            .filter(|key| self.value(fields, key).is_some())
+            .collect();
+        let [kind] = kinds.as_slice() else {
+            let message = match kinds.as_slice() {
+                [] => "nothing says when cycles begin".to_owned(),
+                [one, other, ..] => format!("`{one}` and `{other}` exclude each other"),
+                [_] => unreachable!("matched above"),
+            };
+            let mend = "write `clients` for a closed class, `between` for an open one, or `trace`";
+            self.problem(fields.at, message, mend);
+            return Arrivals::Trace(Vec::new());
+        };
+        let stray = [("think", "clients"), ("burst", "between")].into_iter().find_map(|(key, of)| {
+            self.value(fields, key).filter(|_| of != *kind).map(|value| (key, of, value.span().start))
+        });
+        if let Some((key, of, at)) = stray {
+            let mend = format!("leave it out, or write `{of}` in the place of `{kind}`");
+            self.problem(at, format!("`{key}` belongs to `{of}`"), mend);
+        }
+        match *kind {
+            "clients" => Arrivals::Closed {
+                clients: self.number(fields, "clients", 1..=10_000_000).unwrap_or(1) as u32,
+                think: self.spread(fields, "think"),
+            },
+            "between" => {
+                let between = self.spread(fields, "between");
+                if between.mean().is_zero() && self.problems.is_empty() {
+                    let mend = "write a time above zero";
+                    self.problem(fields.at, "`between` is zero: cycles would begin without end", mend);
+                }
+                Arrivals::Open {
+                    between,
+                    burst: self.number(fields, "burst", 1..=1_000_000).unwrap_or(1) as u32,
+                }
+            }
+            _ => {
+                let times = match self.value(fields, "trace") {
+                    Some(value) => self.times("trace", value),
+                    None => Vec::new(),
+                };
+                if !times.is_sorted() {
+                    self.problem(fields.at, "the times of `trace` are out of order", "sort them");
+                }
+                Arrivals::Trace(times)
+            }
+        }
+    }
+
+    fn weighted(&mut self, fields: &Fields<'t>, names: &Names, servers: &[Server]) -> Option<Weighted> {
+        let weight = self.factor(fields, "weight", 1e9).unwrap_or(1.0);
+        let is_job = self.value(fields, "job").is_some();
+        let (list, strays): (_, &[&str]) =
+            if is_job { ("parts", &["calls"]) } else { ("calls", &["parts", "daemon"]) };
+        for stray in strays {
+            if let Some(value) = self.value(fields, stray) {
+                let mend = "a job has `job`, `parts` and `daemon`, another cycle `calls`";
+                self.problem(value.span().start, format!("`{stray}` has no meaning here"), mend);
+            }
+        }
+        let calls = self.calls(fields, list, names);
+        if calls.is_empty() {
+            if self.problems.is_empty() {
+                let mend = format!("add `{list} = [{{ call = \"server.operation\" }}]`");
+                self.problem(fields.at, "the cycle calls nothing", mend);
+            }
+            return None;
+        }
+        if !is_job {
+            return Some(Weighted { weight, cycle: Cycle::Calls(calls) });
+        }
+        let architecture = self.word(fields, "job", ARCHITECTURES)?;
+        if calls.iter().any(|call| operation_of(servers, call).is_oneway || call.times != 1) {
+            let mend = "take a twoway, and name it as often as it is called";
+            self.problem(fields.at, "a part of a job is one call with a reply", mend);
+        }
+        let daemon = self.needed(fields, "daemon")?;
+        let name = self.text_of("daemon", daemon)?;
+        let daemon = self.known(name, daemon, &names.servers, "server")?;
+        Some(Weighted { weight, cycle: Cycle::Job { architecture, parts: calls, daemon } })
+    }
+
+    fn cache(&mut self, fields: &Fields<'t>) -> Cache {
+        for key in ["lag", "update_octets"] {
+            self.needed(fields, key);
+        }
+        Cache {
+            lag: self.time(fields, "lag", Duration::ZERO..=Duration::from_secs(3_600)).unwrap_or_default(),
+            capacity: self.share(fields, "capacity", 0.0..=1.0).unwrap_or(1.0),
+            update_octets: self.number(fields, "update_octets", 1..=1_000_000).unwrap_or(1) as u32,
+            mode: self.word(fields, "mode", CACHE_MODES).unwrap_or(CacheMode::Bounded),
+        }
+    }
+
+    fn dwell(&mut self, fields: &Fields<'t>) -> DwellTimes {
+        DwellTimes {
+            find_proxy: self.spread(fields, "find_proxy"),
+            write_request: self.spread(fields, "write_request"),
+            read_request: self.spread(fields, "read_request"),
+            channel: self.spread(fields, "channel"),
+            find_object: self.spread(fields, "find_object"),
+            execute: self.spread(fields, "execute"),
+            write_reply: self.spread(fields, "write_reply"),
+            read_reply: self.spread(fields, "read_reply"),
+            thread_switch: self.spread(fields, "thread_switch"),
+            cached_read: self.spread(fields, "cached_read"),
+            apply_update: self.spread(fields, "apply_update"),
+            per_octet: self
+                .time(fields, "per_octet", Duration::ZERO..=Duration::from_millis(1))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn spread(&mut self, fields: &Fields<'t>, key: &str) -> Spread {
+        let none = Spread::Fixed(Duration::ZERO);
+        let Some(value) = self.value(fields, key) else { return none };
+        let Some(table) = value.get_ref().as_table() else {
+            return Spread::Fixed(self.time_of(key, value, Duration::ZERO..=HOUR).unwrap_or_default());
+        };
+        let only = table.iter().next().filter(|_| table.len() == 1);
+        let kind = only.map_or("", |(kind, _)| kind.get_ref());
+        let Some((_, inner)) = only.filter(|_| SPREADS.contains(&kind)) else {
+            let mend = "write a time, `{ exponential = \"1 ms\" }`, `{ uniform = [\"1 ms\", \"2 ms\"] }` or `{ samples = [...] }`";
+            self.problem(value.span().start, format!("`{key}` is no distribution of times"), mend);
+            return none;
+        };
+        match kind {
+            "exponential" => {
+                Spread::Exponential(self.time_of(key, inner, Duration::ZERO..=HOUR).unwrap_or_default())
+            }
+            "uniform" => match self.times(key, inner).as_slice() {
+                &[low, high] if low <= high => Spread::Uniform(low, high),
+                _ => {
+                    let mend = "write the least and the greatest time";
+                    self.problem(inner.span().start, format!("`{key}` is no range of times"), mend);
+                    none
+                }
+            },
+            _ => {
+                let times = self.times(key, inner);
+                if times.is_empty() && self.problems.is_empty() {
+                    self.problem(inner.span().start, format!("`{key}` has no samples"), "add a time");
+                }
+                Spread::Samples(times)
+            }
+        }
+    }
+
+    fn times(&mut self, key: &str, value: Value<'t>) -> Vec<Duration> {
+        let Some(array) = value.get_ref().as_array() else {
+            let mend = format!("write `{key} = [\"1 ms\", \"2 ms\"]`");
+            self.problem(value.span().start, format!("`{key}` is no list of times"), mend);
+            return Vec::new();
+        };
+        array.iter().filter_map(|time| self.time_of(key, time, Duration::ZERO..=MONTH)).collect()
+    }
+}
+
+/// All calls that the cycles of a mix make themselves.
+fn calls_of(mix: &[Weighted]) -> impl Iterator<Item = &Call> {
+    mix.iter().flat_map(|weighted| match &weighted.cycle {
+        Cycle::Calls(calls) | Cycle::Job { parts: calls, .. } => calls.iter(),
+    })
+}
+
+fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
+    &servers[call.server].operations[call.operation]
+}
+
+const MICROSECOND: Duration = Duration::from_micros(1);
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
+const PRIORITY_MAX: u64 = i16::MAX as u64;
+
+pub(super) const LOCKS: &[(&str, ServerLock)] =
+    &[("none", ServerLock::None), ("object", ServerLock::Object), ("process", ServerLock::Process)];
+
+pub(super) const KINDS: &[(&str, OperationKind)] =
+    &[("read", OperationKind::Read), ("write", OperationKind::Write), ("plain", OperationKind::Plain)];
+
+pub(super) const TARGETS: &[(&str, Target)] = &[("random", Target::Random), ("robin", Target::Robin)];
+
+pub(super) const CHOICES: &[(&str, Choice)] = &[("random", Choice::Random), ("in-turn", Choice::InTurn)];
+
+pub(super) const ARCHITECTURES: &[(&str, Architecture)] = &[
+    ("sequential", Architecture::Sequential),
+    ("handle-driven", Architecture::HandleDriven),
+    ("forwarding", Architecture::Forwarding),
+    ("synchronous", Architecture::Synchronous),
+];
+
+pub(super) const CACHE_MODES: &[(&str, CacheMode)] =
+    &[("bounded", CacheMode::Bounded), ("push", CacheMode::Push), ("linearizable", CacheMode::Linearizable)];
+
+const SPREADS: &[&str] = &["exponential", "uniform", "samples"];

@@ -1,0 +1,293 @@
+//! Scenario files: what they say, and what is said of bad ones.
+
+use std::time::Duration;
+
+use ironorb_model::scenario::{
+    self, Architecture, Arrivals, CacheMode, Choice, Cycle, KEYS, OperationKind, ServerLock, Spread, Target,
+    WarmUp,
+};
+
+/// Every key.
+const ALL: &str = include_str!("scenarios/all.toml");
+
+#[test]
+fn a_file_with_every_key_reads_back() {
+    let scenario = scenario::read(ALL, "all").expect("a good file").remove(0);
+    let text = scenario::write(&scenario);
+    let again = scenario::read(&text, "other").unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    assert_eq!(again, [scenario]);
+    for key in KEYS.iter().filter(|key| !["sweep", "plan"].contains(&key.key)) {
+        let is_written = |text: &str| {
+            text.contains(&format!("{} =", key.key))
+                || text.contains(&format!("[{}]", key.key))
+                || text.contains(&format!(".{}]", key.key))
+        };
+        assert!(is_written(ALL), "the file has no `{}` of {}", key.key, key.table);
+        assert!(is_written(&text), "`{}` of {} is not written", key.key, key.table);
+    }
+}
+
+#[test]
+fn values_have_their_meaning() {
+    let scenario = scenario::read(ALL, "all").expect("a good file").remove(0);
+    assert_eq!((scenario.name.as_str(), scenario.seed), ("all \"keys\"", 7));
+    assert_eq!((scenario.span, scenario.warm_up), (Duration::from_secs(10), WarmUp::Found));
+    assert_eq!(scenario.replications.half_width, 0.02);
+    assert_eq!(scenario.default_link.mtu, 1_448);
+    let link = scenario.link_between(1, 0);
+    assert_eq!((link.bandwidth, link.loss), (Some(2_500_000_000), 0.001));
+    assert_eq!(scenario.link_between(0, 0), &scenario.default_link);
+    let registry = &scenario.servers[0];
+    assert_eq!((registry.threads, registry.lock), (Some(8), ServerLock::Object));
+    assert_eq!(registry.operations[0].kind, OperationKind::Read);
+    assert_eq!(registry.operations[0].demand, Spread::Exponential(Duration::from_micros(20)));
+    let urgent = &scenario.servers[1];
+    assert_eq!((urgent.threads, urgent.lanes.len(), urgent.lanes[1].priority), (None, 2, 100));
+    let call = &urgent.operations[0].calls[1];
+    assert_eq!((call.server, call.operation, call.times), (0, 1, 3));
+    assert_eq!(call.target, Target::Object(5));
+    let [callers, jobs, open, trace] = &scenario.classes[..] else { panic!("{:?}", scenario.classes) };
+    assert!(matches!(callers.arrivals, Arrivals::Closed { clients: 12, .. }));
+    let cache = callers.cache.expect("a cache");
+    assert_eq!((cache.capacity, cache.mode), (0.5, CacheMode::Push));
+    assert_eq!(jobs.choice, Choice::InTurn);
+    let Cycle::Job { architecture, parts, daemon } = &jobs.mix[0].cycle else { panic!("{:?}", jobs.mix) };
+    assert_eq!((*architecture, parts.len(), *daemon), (Architecture::Forwarding, 2, 2));
+    assert!(
+        matches!(&open.arrivals, Arrivals::Open { burst: 10, between: Spread::Samples(it) } if it.len() == 2)
+    );
+    assert!(matches!(&trace.arrivals, Arrivals::Trace(times) if times.len() == 3));
+    assert_eq!(scenario.dwell.per_octet, Duration::from_nanos(1));
+}
+
+#[test]
+fn a_sweep_gives_a_scenario_for_each_combination() {
+    let text = format!(
+        "{SMALL}\n[sweep]\n\"classes.c.clients\" = [1, 2]\n\"servers.s.operations.get.demand\" = [\"1ms\", {{ exponential = \"2ms\" }}]\n"
+    );
+    let all = scenario::read(&text, "small").expect("a good file");
+    let names: Vec<&str> = all.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "small [clients=1, demand=1ms]",
+            "small [clients=1, demand=exponential 2ms]",
+            "small [clients=2, demand=1ms]",
+            "small [clients=2, demand=exponential 2ms]",
+        ]
+    );
+    assert!(matches!(all[2].classes[0].arrivals, Arrivals::Closed { clients: 2, .. }));
+    assert_eq!(all[3].servers[0].operations[0].demand, Spread::Exponential(Duration::from_millis(2)));
+}
+
+const SMALL: &str = r#"span = "1s"
+[[hosts]]
+name = "h"
+[[servers]]
+name = "s"
+hosts = "h"
+operations = [{ name = "get" }, { name = "note", oneway = true }]
+[[classes]]
+name = "c"
+hosts = "h"
+clients = 1
+mix = [{ calls = [{ call = "s.get" }] }]
+"#;
+
+/// Checks that a text has exactly one problem, in a line, whose message and mend contain these words.
+fn check(text: &str, line: u32, words: &str, mend: &str) {
+    let problems = scenario::read(text, "bad").expect_err(words);
+    let all: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    assert_eq!(problems.len(), 1, "{all}");
+    assert_eq!(problems[0].line, line, "{all}");
+    assert!(problems[0].message.contains(words), "{all}");
+    assert!(problems[0].mend.contains(mend), "{all}");
+}
+
+#[test]
+fn bad_files_get_line_mistake_and_mend() {
+    assert!(scenario::read(SMALL, "small").is_ok());
+    for (from, to, line, words, mend) in [
+        ("span = \"1s\"", "span = \"0s\"", 1, "`span` is 0ns; it must be from 1µs", "write `span = \"1µs\"`"),
+        ("span = \"1s\"", "span = 1", 1, "`span` is no time", "with a unit"),
+        ("span = \"1s\"", "span = \"1\"", 1, "`span` has no unit", "write `span = \"1 ms\"`"),
+        ("span = \"1s\"", "span = \"-1s\"", 1, "`span` is negative", "write `span = \"1s\"`"),
+        ("span = \"1s\"", "", 1, "`span` is missing", "add `span`: time, 1 us to 30 days"),
+        (
+            "span = \"1s\"",
+            "span = \"1s\"\nspeed = 1",
+            2,
+            "`speed` has no meaning here",
+            "do you mean `seed`?",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\ncores = 0\n",
+            4,
+            "`cores` is no whole number from 1 to 1024",
+            "`cores = 1`",
+        ),
+        ("name = \"c\"", "name = \"c.d\"", 9, "`c.d` is no name", "without a point"),
+        ("name = \"h\"\n", "name = \"h\"\nspeed = 0.0\n", 4, "`speed` is no number above 0", "speed = 1.0"),
+        ("name = \"h\"\n", "name = \"h\"\n[[hosts]]\nname = \"h\"\n", 4, "there are two `h`", "another name"),
+        (
+            "name = \"s\"\nhosts = \"h\"",
+            "name = \"s\"\nhosts = \"g\"",
+            6,
+            "no host group `g`",
+            "do you mean `h`?",
+        ),
+        (
+            "name = \"s\"\n",
+            "name = \"s\"\nlock = \"objekt\"\n",
+            6,
+            "`objekt` is no value of `lock`",
+            "`object`?",
+        ),
+        ("s.get", "s.gte", 12, "no operation `gte`", "do you mean `get`?"),
+        ("s.get", "sget", 12, "names no operation", "server.operation"),
+        ("\"s.get\"", "\"s.get\", target = { object = -1 }", 12, "`object` is no whole number", "object = 0"),
+        ("\"s.get\"", "\"s.get\", target = 5", 12, "`target` is no target", "{ object = 7 }"),
+        ("clients = 1", "", 8, "nothing says when cycles begin", "`clients` for a closed class"),
+        ("clients = 1", "clients = 1\nbetween = \"1ms\"", 8, "exclude each other", "`trace`"),
+        (
+            "clients = 1",
+            "clients = 1\nburst = 2",
+            12,
+            "`burst` belongs to `between`",
+            "in the place of `clients`",
+        ),
+        ("clients = 1", "between = \"0s\"", 8, "`between` is zero", "above zero"),
+        ("clients = 1", "trace = [\"2ms\", \"1ms\"]", 8, "out of order", "sort"),
+        (
+            "clients = 1",
+            "clients = 1\ncache = { lag = \"1ms\", update_octets = 4 }",
+            8,
+            "reads nothing",
+            "kind = \"read\"",
+        ),
+        ("oneway = true", "oneway = true, reply_octets = 4", 7, "a oneway has no reply", "leave"),
+        (
+            "name = \"get\"",
+            "name = \"get\", demand = { normal = \"1ms\" }",
+            7,
+            "no distribution",
+            "exponential",
+        ),
+        (
+            "name = \"get\"",
+            "name = \"get\", demand = { uniform = [\"2ms\", \"1ms\"] }",
+            7,
+            "no range",
+            "least",
+        ),
+        (
+            "name = \"get\"",
+            "name = \"get\", calls = [{ call = \"s.get\" }]",
+            7,
+            "s.get -> s.get",
+            "remove one",
+        ),
+        (
+            "name = \"s\"\n",
+            "name = \"s\"\nlanes = [{ priority = 5, threads = 1 }, { priority = 5, threads = 1 }]\n",
+            6,
+            "do not rise",
+            "lowest",
+        ),
+        (
+            "name = \"s\"\n",
+            "name = \"s\"\nlanes = [{ priority = 5, threads = 1 }]\n",
+            9,
+            "lanes that begin at priority 5",
+            "`priority = 5`",
+        ),
+        (
+            "name = \"s\"\n",
+            "name = \"s\"\nthreads = 1\nlanes = [{ priority = 0, threads = 1 }]\n",
+            6,
+            "no `threads` beside",
+            "leave it out",
+        ),
+        ("calls = [{ call = \"s.get\" }]", "calls = []", 12, "calls nothing", "add `calls"),
+        (
+            "calls = [{ call = \"s.get\" }]",
+            "calls = [{ call = \"s.get\" }], daemon = \"s\"",
+            12,
+            "`daemon` has no meaning",
+            "a job has",
+        ),
+        (
+            "calls = [{ call = \"s.get\" }]",
+            "job = \"synchronous\", parts = [{ call = \"s.note\" }], daemon = \"s\"",
+            12,
+            "one call with a reply",
+            "twoway",
+        ),
+        (
+            "calls = [{ call = \"s.get\" }]",
+            "job = \"synchronous\", parts = [{ call = \"s.get\" }]",
+            12,
+            "`daemon` is missing",
+            "name of a server",
+        ),
+        ("[[hosts]]", "[link]\nloss = \"60 %\"\n[[hosts]]", 3, "`loss` is no share from 0 % to 50 %", "50 %"),
+        (
+            "[[hosts]]",
+            "[link]\nbandwidth = \"10 MB/s\"\n[[hosts]]",
+            3,
+            "`bandwidth` is no bandwidth",
+            "Mbit/s",
+        ),
+        ("[[hosts]]", "[[links]]\nbetween = [\"h\"]\n[[hosts]]", 3, "does not name two", "between = ["),
+        (
+            "[[hosts]]",
+            "[replications]\nmin = 9\nmax = 3\n[[hosts]]",
+            2,
+            "`max` is less than `min`",
+            "max = 9",
+        ),
+        (
+            "[[hosts]]",
+            "[sweep]\n\"classes.d.clients\" = [1]\n[[hosts]]",
+            3,
+            "nothing of this file",
+            "names of the tables",
+        ),
+        (
+            "[[hosts]]",
+            "[sweep]\n\"classes.c.clients\" = 1\n[[hosts]]",
+            3,
+            "is no list of values",
+            "[1, 2, 4]",
+        ),
+        (
+            "[[hosts]]",
+            "[sweep]\n\"classes.c.clients\" = [1, 0]\n[[hosts]]",
+            3,
+            "`clients` is no whole number",
+            "clients = 1",
+        ),
+        ("[[hosts]]", "[hosts]", 2, "`hosts` is no list of tables", "[[hosts]]"),
+        ("[[hosts]]", "[[hosts]", 2, "this is no TOML", "mend the syntax"),
+    ] {
+        assert!(SMALL.contains(from), "{from}");
+        check(&SMALL.replacen(from, to, 1), line, words, mend);
+    }
+}
+
+#[test]
+fn no_text_panics() {
+    for end in (0..ALL.len()).step_by(7).filter(|&end| ALL.is_char_boundary(end)) {
+        let _ = scenario::read(&ALL[..end], "cut");
+        let _ = scenario::read(&ALL[end..], "cut");
+    }
+}
+
+#[test]
+fn the_documentation_has_every_key() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/simulation.md");
+    let docs = std::fs::read_to_string(docs).expect("docs/simulation.md");
+    let table = scenario::markdown();
+    assert!(docs.contains(table.trim()), "put this into docs/simulation.md:\n{table}");
+}
