@@ -119,8 +119,19 @@ impl CycleDraws {
     }
 
     fn steps(&mut self, dwell: &DwellTimes, operation: &Operation) -> CallSteps {
+        let reply_octets = (!operation.is_oneway).then_some(operation.reply_octets);
+        self.exchange(dwell, operation.request_octets, reply_octets)
+    }
+
+    /// Draws the steps of an exchange of messages with bodies of so many octets; `None` for a oneway.
+    pub fn exchange(
+        &mut self,
+        dwell: &DwellTimes,
+        request_octets: u32,
+        reply_octets: Option<u32>,
+    ) -> CallSteps {
         let mut draw = |spread: &Spread| drawn(spread, &mut self.0);
-        let request_octets = dwell.per_octet * operation.request_octets;
+        let request_octets = dwell.per_octet * request_octets;
         let request =
             draw(&dwell.find_proxy) + draw(&dwell.write_request) + draw(&dwell.channel) + request_octets;
         let find = draw(&dwell.channel)
@@ -129,10 +140,10 @@ impl CycleDraws {
             + draw(&dwell.find_object)
             + request_octets;
         let execute = draw(&dwell.execute);
-        if operation.is_oneway {
+        let Some(reply_octets) = reply_octets else {
             return CallSteps { request, find, execute, ..CallSteps::default() };
-        }
-        let reply_octets = dwell.per_octet * operation.reply_octets;
+        };
+        let reply_octets = dwell.per_octet * reply_octets;
         let reply = draw(&dwell.write_reply) + draw(&dwell.channel) + reply_octets;
         let receive =
             draw(&dwell.channel) + draw(&dwell.thread_switch) + draw(&dwell.read_reply) + reply_octets;

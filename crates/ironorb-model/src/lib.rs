@@ -12,6 +12,7 @@ mod link;
 mod load;
 mod observations;
 mod processor;
+pub mod queueing;
 mod random;
 pub mod scenario;
 mod time;

@@ -1,4 +1,5 @@
 //! The tests of the crate.
 
 mod agenda;
+mod queueing;
 mod scenarios;

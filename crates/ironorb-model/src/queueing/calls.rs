@@ -1,0 +1,533 @@
+//! Calls, from the stub to the reply: one step after another, each on a thread, in a queue, or under way.
+
+use std::time::Duration;
+
+use super::MessageSizes;
+use super::jobs::Message;
+use super::slab::{Queue, Queued};
+use super::wires::Toward;
+use super::world::{Event, OperationFacts, Task, World};
+use crate::scenario::{self, ServerLock};
+use crate::{CallSteps, CycleDraws, DrawnCall};
+
+/// One call, or one of the other exchanges of messages that jobs need.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    pub(super) message: Message,
+    step: Step,
+    is_oneway: bool,
+    /// The class at whose request it is made, directly or not.
+    pub(super) class: u16,
+    priority: Option<i16>,
+    /// The server.
+    pub(super) server: u16,
+    /// The operation, among those of all servers.
+    operation: u32,
+    /// The process that calls, and the one that is called.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) wire: u32,
+    /// The thread that calls.
+    from_thread: u32,
+    /// The thread that serves it, once there is one.
+    pub(super) thread: u32,
+    pub(super) object: u64,
+    demand: Duration,
+    steps: CallSteps,
+    sizes: MessageSizes,
+    /// The stream of what is drawn next: that of the cycle, which the call has until it returns.
+    pub(super) draws: CycleDraws,
+    /// Which of the operation's calls is next, and how often it has been made.
+    pub(super) nested: u32,
+    times: u32,
+    /// Answers of caches, or parts of a job, that it waits for.
+    pub(super) awaited: u32,
+    /// The next one in a queue.
+    next: u32,
+}
+
+/// Who has made a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    Cycle(u32),
+    /// The servant of another call.
+    Call(u32),
+    /// A part of a job goes on.
+    Job(u32),
+    /// Of a oneway: this thread, which was there for it alone.
+    Writer(u32),
+    /// Of a oneway: nothing goes on.
+    Nobody,
+}
+
+/// What a call does or waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The client works until the request is written.
+    Request,
+    /// The request is under way, or waits for a thread.
+    Away,
+    /// A thread has the request, and works until its object is found.
+    Find,
+    /// It has its lock.
+    Locked,
+    /// The servant computes.
+    Execute,
+    /// The servant sleeps, or has called others.
+    Nested,
+    /// It waits for caches that hold what it has written.
+    Telling,
+    /// The thread works until the reply is written.
+    Reply,
+    /// The client works until its thread has the results.
+    Receive,
+}
+
+/// What a request locks: all objects of a process, or one.
+pub(super) type LockKey = (u32, u64);
+
+/// A lock that a request has.
+#[derive(Debug, Default)]
+pub(super) struct Lock {
+    waiting: Queue,
+}
+
+impl Queued for Call {
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+/// Which client calls: its process, its thread, and which connections it uses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct From {
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    pub(super) connection: u32,
+    pub(super) class: u16,
+    pub(super) priority: Option<i16>,
+}
+
+/// A message of a job, with its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exchange {
+    pub(super) message: Message,
+    pub(super) is_oneway: bool,
+    pub(super) server: u16,
+    /// The operation that it executes, if it does.
+    pub(super) operation: u32,
+    pub(super) to: u32,
+    pub(super) drawn: DrawnCall,
+    pub(super) sizes: MessageSizes,
+}
+
+impl World<'_> {
+    /// Begins a call. It has the stream of its caller's draws until it returns; one that does not return has one of its own.
+    #[inline]
+    pub(super) fn begin_call(
+        &mut self,
+        caller: Caller,
+        from: From,
+        call: &scenario::Call,
+        draws: CycleDraws,
+        drawn: DrawnCall,
+    ) {
+        let operation = self.first_operation[call.server] + call.operation as u32;
+        let to = self.first_process[call.server] + drawn.process;
+        let call = Call {
+            caller,
+            message: Message::Call,
+            step: Step::Request,
+            is_oneway: self.operations[operation as usize].is_oneway,
+            class: from.class,
+            priority: from.priority,
+            server: call.server as u16,
+            operation,
+            from: from.process,
+            to,
+            wire: 0,
+            from_thread: from.thread,
+            thread: from.thread,
+            object: drawn.object,
+            demand: drawn.demand,
+            steps: drawn.steps,
+            sizes: self.operations[operation as usize].sizes[usize::from(from.priority.is_some())],
+            draws,
+            nested: 0,
+            times: 0,
+            awaited: 0,
+            next: 0,
+        };
+        self.begin(call, from.connection);
+    }
+
+    /// Begins an exchange of messages that is no call of the scenario.
+    pub(super) fn begin_exchange(
+        &mut self,
+        caller: Caller,
+        from: From,
+        exchange: Exchange,
+        draws: CycleDraws,
+    ) {
+        let Exchange { message, is_oneway, server, operation, to, drawn, sizes } = exchange;
+        let call = Call {
+            caller,
+            message,
+            step: Step::Request,
+            is_oneway,
+            class: from.class,
+            priority: from.priority,
+            server,
+            operation,
+            from: from.process,
+            to,
+            wire: 0,
+            from_thread: from.thread,
+            thread: from.thread,
+            object: drawn.object,
+            demand: drawn.demand,
+            steps: drawn.steps,
+            sizes,
+            draws,
+            nested: 0,
+            times: 0,
+            awaited: 0,
+            next: 0,
+        };
+        self.begin(call, from.connection);
+    }
+
+    fn begin(&mut self, mut call: Call, connection: u32) {
+        if call.message != Message::Locate {
+            self.calls_begun += 1;
+        }
+        let is_collocated = call.from == call.to;
+        if is_collocated {
+            // The servant runs on the caller's thread.
+            call.step = Step::Find;
+            call.steps.find = Duration::ZERO;
+        } else {
+            call.wire = self.wire(call.from, connection, call.to);
+        }
+        let (host, thread, priority) =
+            (self.processes[call.from as usize].host, call.from_thread, call.priority);
+        let time = if is_collocated { Duration::ZERO } else { call.steps.request };
+        let number = self.calls.add(call);
+        if self.compute(host, thread, priority, time, Task::Call(number)) {
+            self.go_on_with_call(number);
+        }
+    }
+
+    pub(super) fn facts(&self, call: u32) -> &OperationFacts {
+        &self.operations[self.calls[call].operation as usize]
+    }
+
+    /// A step of a call is over.
+    pub(super) fn go_on_with_call(&mut self, number: u32) {
+        loop {
+            let step = self.calls[number].step;
+            let goes_on = match step {
+                Step::Request => return self.send_request(number),
+                Step::Away => return,
+                Step::Find => self.lock(number),
+                Step::Locked => self.execute(number),
+                Step::Execute => self.sleep(number),
+                Step::Nested => self.call_others(number),
+                Step::Telling => self.write_reply(number),
+                Step::Reply => return self.answer(number),
+                Step::Receive => return self.end_call(number),
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    fn send_request(&mut self, number: u32) {
+        let Call { wire, caller, is_oneway, .. } = self.calls[number];
+        self.calls[number].step = Step::Away;
+        let sizes = self.calls[number].sizes;
+        let octets = if self.introduces(wire) { sizes.introduction } else { sizes.request };
+        self.transmit(wire, Toward::Server, octets, Task::Request(number));
+        if is_oneway {
+            self.resume(caller, None);
+        }
+    }
+
+    /// A request has reached its server: it gets a thread, or waits for one.
+    pub(super) fn request_arrives(&mut self, number: u32) {
+        let now = self.now();
+        let Call { to, wire, server, message, .. } = self.calls[number];
+        if !message.needs_a_pool() {
+            let thread = self.spare_thread();
+            return self.serve(number, thread);
+        }
+        let thread = match self.processes[to as usize].first_pool {
+            Some(first) => {
+                let pool = first + self.lane_of(server, number);
+                let pool = &mut self.pools[pool as usize];
+                let free = pool.free.pop();
+                match free {
+                    Some(_) => pool.load.take(now),
+                    None => {
+                        pool.load.wait(now);
+                        pool.waiting.push(&mut self.calls, number);
+                    }
+                }
+                free
+            }
+            None => {
+                if self.wires[wire as usize].thread.is_none() {
+                    self.wires[wire as usize].thread = Some(self.add_thread());
+                }
+                let wire = &mut self.wires[wire as usize];
+                match std::mem::replace(&mut wire.is_served, true) {
+                    false => wire.thread,
+                    true => {
+                        wire.waiting.push(&mut self.calls, number);
+                        None
+                    }
+                }
+            }
+        };
+        if let Some(thread) = thread {
+            self.serve(number, thread);
+        }
+    }
+
+    fn lane_of(&self, server: u16, call: u32) -> u32 {
+        let lanes = &self.scenario.servers[server as usize].lanes;
+        if lanes.is_empty() {
+            return 0;
+        }
+        let priority = self.calls[call].priority.unwrap_or(0);
+        lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0) as u32
+    }
+
+    /// A thread takes a request.
+    fn serve(&mut self, number: u32, thread: u32) {
+        let is_straight = self.calls[number].message == Message::Call && self.facts(number).is_straight;
+        let call = &mut self.calls[number];
+        call.thread = thread;
+        let CallSteps { find, execute, reply, .. } = call.steps;
+        // What a thread does without a pause is one piece of work.
+        let time = if is_straight { find + execute + call.demand + reply } else { find };
+        call.step = if is_straight { Step::Reply } else { Step::Find };
+        self.work(number, time);
+    }
+
+    /// Works at the server, and goes on with the call.
+    fn work(&mut self, number: u32, time: Duration) {
+        let Call { to, thread, priority, .. } = self.calls[number];
+        let host = self.processes[to as usize].host;
+        if self.compute(host, thread, priority, time, Task::Call(number)) {
+            self.go_on_with_call(number);
+        }
+    }
+
+    /// True if the call takes no time.
+    fn work_then(&mut self, number: u32, time: Duration, step: Step) -> bool {
+        let call = &mut self.calls[number];
+        call.step = step;
+        let Call { to, thread, priority, .. } = *call;
+        let host = self.processes[to as usize].host;
+        self.compute(host, thread, priority, time, Task::Call(number))
+    }
+
+    /// True if the call has its lock.
+    fn lock(&mut self, number: u32) -> bool {
+        self.calls[number].step = Step::Locked;
+        let Some(key) = self.lock_key(number) else { return true };
+        let now = self.now();
+        let load = &mut self.lock_loads[self.calls[number].server as usize];
+        match self.locks.get_mut(&key) {
+            Some(lock) => {
+                lock.waiting.push(&mut self.calls, number);
+                load.wait(now);
+                false
+            }
+            None => {
+                self.locks.insert(key, Lock::default());
+                load.take(now);
+                true
+            }
+        }
+    }
+
+    pub(super) fn unlock(&mut self, number: u32) {
+        let Some(key) = self.lock_key(number) else { return };
+        let now = self.now();
+        let load = &mut self.lock_loads[self.calls[number].server as usize];
+        match self.locks.get_mut(&key).and_then(|lock| lock.waiting.pop(&mut self.calls)) {
+            Some(next) => {
+                load.wait_no_longer(now);
+                self.ready.push_back(Task::Call(next));
+            }
+            None => {
+                load.give_back(now);
+                self.locks.remove(&key);
+            }
+        }
+    }
+
+    fn lock_key(&self, number: u32) -> Option<LockKey> {
+        let call = &self.calls[number];
+        if !call.message.is_operation() {
+            return None;
+        }
+        match self.facts(number).lock {
+            ServerLock::None => None,
+            ServerLock::Object => Some((call.to, call.object)),
+            ServerLock::Process => Some((call.to, u64::MAX)),
+        }
+    }
+
+    fn execute(&mut self, number: u32) -> bool {
+        let call = &self.calls[number];
+        let sleeps = call.message.is_operation() && self.facts(number).sleeps;
+        let time = if sleeps { call.steps.execute } else { call.steps.execute + call.demand };
+        self.work_then(number, time, Step::Execute)
+    }
+
+    fn sleep(&mut self, number: u32) -> bool {
+        let Call { demand, message, .. } = self.calls[number];
+        self.calls[number].step = Step::Nested;
+        if !message.is_operation() || !self.facts(number).sleeps || demand.is_zero() {
+            return true;
+        }
+        self.agenda.enter(self.now() + demand, Event::Slept { call: number });
+        false
+    }
+
+    /// Makes the servant's next call, or goes on to the reply.
+    fn call_others(&mut self, number: u32) -> bool {
+        let Call { message, server, operation, to, thread, class, priority, .. } = self.calls[number];
+        if message != Message::Call {
+            return self.go_on_with_job(number);
+        }
+        let scenario = self.scenario;
+        let first = self.first_operation[server as usize];
+        let calls = &scenario.servers[server as usize].operations[(operation - first) as usize].calls;
+        while let Some(next) = calls.get(self.calls[number].nested as usize) {
+            let call = &mut self.calls[number];
+            if call.times < next.times {
+                call.times += 1;
+                let drawn = call.draws.call(scenario, next, &mut self.processes[to as usize].turns);
+                let is_oneway = scenario.servers[next.server].operations[next.operation].is_oneway;
+                let draws = if is_oneway { call.draws.split() } else { call.draws.clone() };
+                let from = From { process: to, thread, connection: 0, class, priority };
+                self.begin_call(Caller::Call(number), from, next, draws, drawn);
+                return false;
+            }
+            call.nested += 1;
+            call.times = 0;
+        }
+        self.unlock(number);
+        self.calls[number].step = Step::Telling;
+        !self.facts(number).tells_caches || self.tell_caches(number)
+    }
+
+    /// A message of a job has been carried out.
+    pub(super) fn finish_exchange(&mut self, number: u32) {
+        self.calls[number].step = Step::Telling;
+    }
+
+    fn write_reply(&mut self, number: u32) -> bool {
+        let call = &self.calls[number];
+        let time = if call.from == call.to { Duration::ZERO } else { call.steps.reply };
+        self.work_then(number, time, Step::Reply)
+    }
+
+    /// The reply has been written: the thread takes the next request.
+    fn answer(&mut self, number: u32) {
+        let Call { from, to, thread, wire, server, is_oneway, message, caller, .. } = self.calls[number];
+        self.calls[number].step = Step::Away;
+        if from == to {
+            if is_oneway {
+                self.calls.free(number);
+                return self.resume(caller, None);
+            }
+            return self.end_call(number);
+        }
+        let lane = self.lane_of(server, number);
+        if is_oneway {
+            self.calls.free(number);
+        } else {
+            let octets = self.calls[number].sizes.reply;
+            self.transmit(wire, Toward::Client, octets, Task::Reply(number));
+        }
+        if message.needs_a_pool() {
+            self.free_thread(to, lane, wire, thread);
+        } else {
+            self.spare_threads.push(thread);
+        }
+    }
+
+    /// A thread takes the next request, if one waits.
+    fn free_thread(&mut self, process: u32, lane: u32, wire: u32, thread: u32) {
+        let now = self.now();
+        let next = match self.processes[process as usize].first_pool {
+            Some(first) => {
+                let pool = &mut self.pools[(first + lane) as usize];
+                let next = pool.waiting.pop(&mut self.calls);
+                match next {
+                    Some(_) => pool.load.wait_no_longer(now),
+                    None => {
+                        pool.load.give_back(now);
+                        pool.free.push(thread);
+                    }
+                }
+                next
+            }
+            None => {
+                let wire = &mut self.wires[wire as usize];
+                let next = wire.waiting.pop(&mut self.calls);
+                wire.is_served = next.is_some();
+                next
+            }
+        };
+        if let Some(next) = next {
+            self.serve(next, thread);
+        }
+    }
+
+    pub(super) fn reply_arrives(&mut self, number: u32) {
+        let call = &mut self.calls[number];
+        call.step = Step::Receive;
+        let Call { from, from_thread, priority, steps, .. } = *call;
+        let host = self.processes[from as usize].host;
+        if self.compute(host, from_thread, priority, steps.receive, Task::Call(number)) {
+            self.end_call(number);
+        }
+    }
+
+    /// A call returns to its caller.
+    fn end_call(&mut self, number: u32) {
+        let call = &self.calls[number];
+        let (caller, draws) = (call.caller, call.draws.clone());
+        self.calls.free(number);
+        self.resume(caller, Some(draws));
+    }
+
+    /// The caller goes on. `draws` is the stream, if the call has had it.
+    fn resume(&mut self, caller: Caller, draws: Option<CycleDraws>) {
+        match caller {
+            Caller::Cycle(cycle) => {
+                if let Some(draws) = draws {
+                    self.cycles[cycle].draws = draws;
+                }
+                self.ready.push_back(Task::Cycle(cycle));
+            }
+            Caller::Call(call) => {
+                if let Some(draws) = draws {
+                    self.calls[call].draws = draws;
+                }
+                self.ready.push_back(Task::Call(call));
+            }
+            Caller::Job(part) => self.part_goes_on(part),
+            Caller::Writer(thread) => self.spare_threads.push(thread),
+            Caller::Nobody => {}
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Hosts with their processors, and the threads that run on them.
+
+use std::time::Duration;
+
+use super::QueueingError;
+use super::world::{Event, Task, World};
+use crate::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time};
+
+/// One host.
+#[derive(Debug)]
+pub(super) struct Host {
+    processor: Processor,
+    pub(super) group: u32,
+    speed: f64,
+}
+
+impl World<'_> {
+    pub(super) fn add_hosts(&mut self) -> Result<(), QueueingError> {
+        const MOST: u64 = 1 << 24;
+        let count: u64 = self.scenario.hosts.iter().map(|group| u64::from(group.count)).sum();
+        if count > MOST {
+            return Err(QueueingError::TooMany { what: "hosts", most: MOST });
+        }
+        for (number, group) in self.scenario.hosts.iter().enumerate() {
+            self.first_host.push(self.hosts.len() as u32);
+            self.hosts.extend((0..group.count).map(|_| Host {
+                processor: Processor::new(group.cores, group.switch_time),
+                group: number as u32,
+                speed: group.speed,
+            }));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_thread(&mut self) -> u32 {
+        self.threads.push(Task::Nothing);
+        (self.threads.len() - 1) as u32
+    }
+
+    /// A thread for something short: one that is needed for nothing else, or a new one.
+    pub(super) fn spare_thread(&mut self) -> u32 {
+        self.spare_threads.pop().unwrap_or_else(|| self.add_thread())
+    }
+
+    /// Works on a thread of a host, and then goes on with the task. `time` is that of a processor of speed 1. True if it takes no
+    /// time: then the caller goes on at once.
+    #[inline]
+    pub(super) fn compute(
+        &mut self,
+        host: u32,
+        thread: u32,
+        priority: Option<i16>,
+        time: Duration,
+        task: Task,
+    ) -> bool {
+        if time.is_zero() {
+            return true;
+        }
+        let now = self.agenda.now();
+        let class = match priority {
+            Some(priority) => SchedulingClass::Fixed(priority),
+            None => SchedulingClass::Shared,
+        };
+        self.threads[thread as usize] = task;
+        let at = &mut self.hosts[host as usize];
+        let time = if at.speed == 1.0 { time } else { time.div_f64(at.speed) };
+        let tick = at.processor.begin(now, ThreadId(thread), class, time);
+        self.enter_tick(host, tick);
+        false
+    }
+
+    #[inline]
+    pub(super) fn tick(&mut self, host: u32, core: u32, generation: u32) {
+        let now = self.agenda.now();
+        let (done, tick) = self.hosts[host as usize].processor.tick(now, core, generation);
+        self.enter_tick(host, tick);
+        if let Some(ThreadId(thread)) = done {
+            let task = std::mem::replace(&mut self.threads[thread as usize], Task::Nothing);
+            self.go_on(task);
+        }
+    }
+
+    #[inline]
+    fn enter_tick(&mut self, host: u32, tick: Option<Tick>) {
+        if let Some(Tick { at, core, generation }) = tick {
+            self.agenda.enter(at, Event::Tick { host, core: core as u16, generation });
+        }
+    }
+
+    pub(super) fn restart_hosts(&mut self, now: Time) {
+        self.hosts.iter_mut().for_each(|host| host.processor.restart_observation(now));
+    }
+
+    pub(super) fn observe_hosts(&self, now: Time, into: &mut Vec<ResourceObservations>) {
+        for (group, first) in self.scenario.hosts.iter().zip(&self.first_host) {
+            let hosts = &self.hosts[*first as usize..(first + group.count) as usize];
+            let each = hosts.iter().enumerate().map(|(number, host)| {
+                let name = if group.count == 1 { String::new() } else { format!("[{number}]") };
+                host.processor.observe(now, format!("cpu of {}{name}", group.name))
+            });
+            add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
+        }
+    }
+}
+
+/// The most equal resources that reports list one by one.
+const LISTED_MAX: usize = 16;
+
+/// Lists resources one by one, or as one if there are many: its use and queue are the means, and its greatest queue is the greatest of all.
+pub(super) fn add_each_or_all(
+    into: &mut Vec<ResourceObservations>,
+    each: Vec<ResourceObservations>,
+    name: impl FnOnce() -> String,
+) {
+    if each.len() <= LISTED_MAX {
+        into.extend(each);
+        return;
+    }
+    let count = each.len() as f64;
+    into.push(ResourceObservations {
+        name: format!("{} (mean of {})", name(), each.len()),
+        utilisation: each.iter().map(|it| it.utilisation).sum::<f64>() / count,
+        queue_mean: each.iter().map(|it| it.queue_mean).sum::<f64>() / count,
+        queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
+        octets: each.iter().map(|it| it.octets).sum(),
+    });
+}

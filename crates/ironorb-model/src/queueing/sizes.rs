@@ -1,0 +1,193 @@
+//! How long messages are: written once with the ORB's own encoders, and measured.
+
+use ironorb_giop::cdr::Writer;
+use ironorb_giop::message::{
+    LocateStatus, MessageStart, OperationTail, ReplyStatus, RequestId, RequestTarget, Response,
+};
+use ironorb_giop::real_time::encoded_priority_context;
+use ironorb_giop::service_context::{EncodedContexts, code_sets_context};
+use ironorb_giop::{Encoding, Misuse, TransmissionCodeSets, Version};
+
+/// Octets of the object keys of simulated servers: those of the ORB's persistent keys with one adapter below the root, whose
+/// name has seven letters, and an object id of eight octets.
+pub const OBJECT_KEY_OCTETS: usize = 3 + 8 + 2 + (4 + 7) + 8;
+
+/// Octets of a request and its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageSizes {
+    /// The first request of a connection: it names the code sets.
+    pub introduction: u64,
+    /// Every other request.
+    pub request: u64,
+    /// The reply.
+    pub reply: u64,
+}
+
+impl MessageSizes {
+    /// Of a call of GIOP 1.2 with so many octets of arguments and results. With a priority both have its service context.
+    pub fn of(operation: &str, request_octets: u64, reply_octets: u64, has_priority: bool) -> MessageSizes {
+        let priority = has_priority.then(|| encoded_priority_context(0));
+        let code_sets = code_sets_context(TransmissionCodeSets::NATIVE);
+        let priority =
+            priority.as_ref().map_or(EncodedContexts::EMPTY, |bytes| EncodedContexts::new(1, bytes));
+        let introduction = [EncodedContexts::new(1, &code_sets), priority];
+        MessageSizes {
+            introduction: request(operation, request_octets, &introduction),
+            request: request(operation, request_octets, &[priority]),
+            reply: reply(reply_octets, priority),
+        }
+    }
+
+    /// Of a LocateRequest and its reply.
+    pub fn of_locate() -> MessageSizes {
+        let mut buf = Vec::new();
+        let target = target();
+        let request = MessageStart::locate_request(&mut buf, &target, ID);
+        let request = measured(request, 0, buf);
+        let mut buf = Vec::new();
+        let encoding = Encoding::native(Version::V1_2, TransmissionCodeSets::NATIVE);
+        let reply = MessageStart::locate_reply(&mut buf, encoding, ID, LocateStatus::ObjectHere);
+        MessageSizes { introduction: request, request, reply: measured(Ok(reply), 0, buf) }
+    }
+}
+
+fn request(operation: &str, body_octets: u64, contexts: &[EncodedContexts<'_>]) -> u64 {
+    let mut buf = Vec::new();
+    let tail = OperationTail::new(operation);
+    let name = ironorb_giop::message::OperationName::with_tail(operation, &tail);
+    let start = MessageStart::request(
+        &mut buf,
+        &target(),
+        TransmissionCodeSets::NATIVE,
+        ID,
+        Response::SyncWithTarget,
+        name,
+        contexts,
+    );
+    measured(start, body_octets, buf)
+}
+
+fn reply(body_octets: u64, contexts: EncodedContexts<'_>) -> u64 {
+    let mut buf = Vec::new();
+    let encoding = Encoding::native(Version::V1_2, TransmissionCodeSets::NATIVE);
+    let start = MessageStart::reply_with(&mut buf, encoding, ID, ReplyStatus::NoException, contexts);
+    measured(Ok(start), body_octets, buf)
+}
+
+/// The octets of a message with this body. Of a long body one octet is written: it follows the header's padding, as a
+/// longer one does.
+fn measured(start: Result<MessageStart, Misuse>, body_octets: u64, mut buf: Vec<u8>) -> u64 {
+    let Ok(start) = start else { unreachable!("the parts of a simulated message fit into it") };
+    if body_octets > 0 {
+        start.body(&mut buf).write_u8(0);
+    }
+    let finished = start.finish(&mut buf, usize::MAX);
+    debug_assert!(finished.is_ok(), "a message without limits");
+    buf.len() as u64 + body_octets.saturating_sub(1)
+}
+
+fn target() -> RequestTarget {
+    RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), &[0; OBJECT_KEY_OCTETS])
+}
+
+const ID: RequestId = RequestId(1);
+
+/// Messages of jobs of `parts` calls, whose arguments and results have so many octets in all. The layouts are those of
+/// `idl/ironorb_jobs.idl` and `idl/ironorb_agent.idl`; names and references are as long as they usually are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JobSizes {
+    /// A request for handles, and their reply.
+    pub(super) resolve: MessageSizes,
+    /// A job that the daemon carries out, and its reply.
+    pub(super) run: MessageSizes,
+    /// A job that servers answer.
+    pub(super) forward: MessageSizes,
+}
+
+impl JobSizes {
+    pub(super) fn of(parts: u64, request_octets: u64, reply_octets: u64) -> JobSizes {
+        let part = octets_of(|w| write_part(w));
+        let report = octets_of(|w| write_report(w));
+        let plan = 40;
+        let jobs_request = 8 + parts * part + request_octets + plan;
+        JobSizes {
+            resolve: MessageSizes::of(
+                "resolve_many",
+                8 + parts * NAME_OCTETS,
+                8 + parts * HANDLE_OCTETS,
+                false,
+            ),
+            run: MessageSizes::of("run", jobs_request, 4 + parts * report + reply_octets, false),
+            forward: MessageSizes::of("forward", jobs_request + HANDLE_OCTETS + 8 + 16 * parts, 0, false),
+        }
+    }
+
+    /// A call that the daemon passes on for another to answer, with this many octets of arguments.
+    pub(super) fn passed_on(operation: &str, request_octets: u64) -> MessageSizes {
+        MessageSizes::of(operation, request_octets + HANDLE_OCTETS + 32, 0, false)
+    }
+
+    /// A result on its way to the client, with this many octets.
+    pub(super) fn told(reply_octets: u64) -> MessageSizes {
+        let report = octets_of(|w| write_report(w));
+        MessageSizes::of("part_done", 16 + report + reply_octets, 0, false)
+    }
+}
+
+/// A name in a request to an agent.
+const NAME_OCTETS: u64 = 20;
+/// A reference with one address, its code sets and its ORB type, as an IOR in CDR.
+const HANDLE_OCTETS: u64 = 240;
+
+/// A part of a job without its arguments: a name, an operation, the flag, the time, and the head of the body.
+fn write_part(w: &mut Writer<'_>) -> Result<(), Misuse> {
+    w.write_str("stations/a")?;
+    w.write_str("operate")?;
+    w.write_bool(false);
+    w.put(&0_u64)?;
+    w.write_bool(true);
+    w.put(&0_u32)?;
+    w.put(&0_u32)?;
+    w.put(&0_u32)
+}
+
+/// The report of a part without its results.
+fn write_report(w: &mut Writer<'_>) -> Result<(), Misuse> {
+    w.put(&0_u32)?;
+    w.write_bool(true);
+    w.put(&0_u32)?;
+    w.put(&0_u32)?;
+    w.put(&0_u32)?;
+    w.put(&0_u64)?;
+    w.put(&1_u16)
+}
+
+/// Rounded to the alignment of what follows.
+fn octets_of(write: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>) -> u64 {
+    let mut buf = Vec::new();
+    let written = write(&mut Writer::new(&mut buf, Encoding::NATIVE));
+    debug_assert!(written.is_ok(), "what is written has no limits");
+    (buf.len() as u64).next_multiple_of(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 12 octets of header, id, flags; disposition and padding, the key with its length; the operation with its
+    /// length and NUL; the contexts; padding to 8; the body.
+    #[test]
+    fn sizes_are_those_of_the_wire() {
+        let sizes = MessageSizes::of("get", 5, 3, false);
+        let head = 12 + 4 + 4 + 4 + (4 + 32) + (4 + 4);
+        assert_eq!(sizes.request, (head + 4_u64).next_multiple_of(8) + 5);
+        assert_eq!(sizes.introduction, (head + 4 + 8 + 12_u64).next_multiple_of(8) + 5);
+        assert_eq!(sizes.reply, 12 + 4 + 4 + 4 + 3);
+        let empty = MessageSizes::of("get", 0, 0, false);
+        assert_eq!((empty.request, empty.reply), (head + 4, 24), "an empty body needs no padding");
+        let urgent = MessageSizes::of("get", 0, 0, true);
+        assert_eq!((urgent.request, urgent.reply), (head + 4 + 12, 36));
+        let locate = MessageSizes::of_locate();
+        assert_eq!((locate.request, locate.reply), (12 + 4 + 4 + (4 + 32), 12 + 4 + 4));
+    }
+}

@@ -1,0 +1,131 @@
+//! Things with numbers, and queues of them without memory of their own.
+
+use std::ops::{Index, IndexMut};
+
+/// Things that come and go. A free place is used again, so that the memory is that of the most at one time.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    #[inline]
+    pub(super) fn add(&mut self, thing: T) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.places[number as usize] = thing;
+                number
+            }
+            None => {
+                self.places.push(thing);
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn free(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    /// How many there are now.
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: u32) -> &T {
+        &self.places[number as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        &mut self.places[number as usize]
+    }
+}
+
+/// What stands in one queue at a time, and names the next one in it.
+pub(super) trait Queued {
+    fn next(&mut self) -> &mut u32;
+}
+
+/// A first-in, first-out queue of things of a slab.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Queue {
+    first: u32,
+    last: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue { first: NONE, last: NONE }
+    }
+}
+
+impl Queue {
+    pub(super) fn push<T: Queued>(&mut self, slab: &mut Slab<T>, number: u32) {
+        *slab[number].next() = NONE;
+        match self.last {
+            NONE => self.first = number,
+            last => *slab[last].next() = number,
+        }
+        self.last = number;
+    }
+
+    #[inline]
+    pub(super) fn pop<T: Queued>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
+        if self.first == NONE {
+            return None;
+        }
+        let first = self.first;
+        self.first = *slab[first].next();
+        if self.first == NONE {
+            self.last = NONE;
+        }
+        Some(first)
+    }
+}
+
+/// Hashes keys of small numbers, the same way in every process.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Mixer(u64);
+
+impl std::hash::Hasher for Mixer {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9FB2_1C65_1E98_DF25);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+/// A table whose order depends on nothing but its keys; nothing walks through it.
+pub(super) type Table<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<Mixer>>;

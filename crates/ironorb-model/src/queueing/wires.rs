@@ -1,0 +1,165 @@
+//! Connections, the links under them, and the messages that they carry.
+
+use super::slab::{Queue, Table};
+use super::world::{Event, Task, World};
+use crate::scenario::{Link, Scenario};
+use crate::{LinkState, Random, ResourceObservations, Stream, Time};
+
+/// A connection from one process to another.
+#[derive(Debug)]
+pub(super) struct Wire {
+    /// Whether a request has been sent.
+    is_introduced: bool,
+    /// The thread that serves it, if each connection has one, and whether it does so now.
+    pub(super) thread: Option<u32>,
+    pub(super) is_served: bool,
+    /// Requests that wait for that thread.
+    pub(super) waiting: Queue,
+    streams: [Stream; 2],
+    /// Indices of the links in both directions; [`WITHIN_A_HOST`] for none.
+    links: [u32; 2],
+}
+
+/// The end to which a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Toward {
+    Server = 0,
+    Client = 1,
+}
+
+const WITHIN_A_HOST: u32 = u32::MAX;
+
+/// The links between hosts that have connections, each direction by itself.
+#[derive(Debug)]
+pub(super) struct Links {
+    random: Random,
+    /// Those of the scenario's rules, and the default one.
+    kinds: Vec<Link>,
+    states: Vec<LinkInUse>,
+    numbers: Table<(u32, u32), u32>,
+}
+
+#[derive(Debug)]
+struct LinkInUse {
+    state: LinkState,
+    kind: u32,
+    /// The groups of its hosts.
+    groups: (u32, u32),
+}
+
+impl Links {
+    pub(super) fn of(scenario: &Scenario, seed: u64) -> Links {
+        let rules = scenario.links.iter().map(|rule| rule.link);
+        Links {
+            random: Random::stream(seed, 0),
+            kinds: rules.chain([scenario.default_link]).collect(),
+            states: Vec::new(),
+            numbers: Table::default(),
+        }
+    }
+}
+
+impl World<'_> {
+    /// The connection of a client of one process to another process. It is made when it is first asked for.
+    pub(super) fn wire(&mut self, from: u32, connection: u32, to: u32) -> u32 {
+        if let Some(wire) = self.wire_numbers.get(&(from, connection, to)) {
+            return *wire;
+        }
+        let (from_host, to_host) = (self.processes[from as usize].host, self.processes[to as usize].host);
+        let links = [self.link(from_host, to_host), self.link(to_host, from_host)];
+        self.wires.push(Wire {
+            is_introduced: false,
+            thread: None,
+            is_served: false,
+            waiting: Queue::default(),
+            streams: [Stream::default(); 2],
+            links,
+        });
+        let wire = (self.wires.len() - 1) as u32;
+        self.wire_numbers.insert((from, connection, to), wire);
+        wire
+    }
+
+    /// True for the first request of a connection.
+    #[inline]
+    pub(super) fn introduces(&mut self, wire: u32) -> bool {
+        !std::mem::replace(&mut self.wires[wire as usize].is_introduced, true)
+    }
+
+    /// Sends a message, and goes on with the task where it arrives.
+    #[inline]
+    pub(super) fn transmit(&mut self, wire: u32, toward: Toward, octets: u64, then: Task) {
+        let now = self.agenda.now();
+        self.messages += 1;
+        self.octets += octets;
+        self.digest.take(now.as_ns());
+        self.digest.take(u64::from(wire) << 33 ^ (toward as u64) << 32 ^ octets);
+        let Wire { streams, links, .. } = &mut self.wires[wire as usize];
+        let link = links[toward as usize];
+        if link == WITHIN_A_HOST {
+            self.ready.push_back(then);
+            return;
+        }
+        let LinkInUse { state, kind, .. } = &mut self.links.states[link as usize];
+        let kind = &self.links.kinds[*kind as usize];
+        // No link of this level is ever held.
+        let at = state.send(kind, now, octets, &mut streams[toward as usize]).unwrap_or(now);
+        match at > now {
+            true => self.agenda.enter(at, Event::Arrives(then)),
+            false => self.ready.push_back(then),
+        }
+    }
+
+    /// The payload of a packet from one process to another.
+    pub(super) fn mtu(&self, from: u32, to: u32) -> u32 {
+        let group = |process: u32| self.hosts[self.processes[process as usize].host as usize].group as usize;
+        self.scenario.link_between(group(from), group(to)).mtu
+    }
+
+    fn link(&mut self, from: u32, to: u32) -> u32 {
+        if from == to {
+            return WITHIN_A_HOST;
+        }
+        if let Some(number) = self.links.numbers.get(&(from, to)) {
+            return *number;
+        }
+        let groups = (self.hosts[from as usize].group, self.hosts[to as usize].group);
+        let random = Random::stream(self.links.random.bits(), 0);
+        let mut state = LinkState::new(random);
+        state.restart_observation(if self.is_observing { self.observed_from } else { Time::ZERO });
+        let number = self.links.states.len() as u32;
+        let rule = self.scenario.link_rule_between(groups.0 as usize, groups.1 as usize);
+        let kind = rule.unwrap_or(self.scenario.links.len()) as u32;
+        self.links.states.push(LinkInUse { state, kind, groups });
+        self.links.numbers.insert((from, to), number);
+        number
+    }
+
+    pub(super) fn restart_links(&mut self, now: Time) {
+        self.links.states.iter_mut().for_each(|link| link.state.restart_observation(now));
+    }
+
+    /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
+    pub(super) fn observe_links(&self, now: Time, into: &mut Vec<ResourceObservations>) {
+        let groups = self.scenario.hosts.len() as u32;
+        for (from, to) in (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to))) {
+            let of_both = self.links.states.iter().filter(|link| link.groups == (from, to));
+            let name = |group: u32| &self.scenario.hosts[group as usize].name;
+            let title = || format!("link {} -> {}", name(from), name(to));
+            let each: Vec<ResourceObservations> =
+                of_both.map(|link| link.state.observe(now, title())).collect();
+            let count = each.len();
+            if count == 0 {
+                continue;
+            }
+            let mean = |of: fn(&ResourceObservations) -> f64| each.iter().map(of).sum::<f64>() / count as f64;
+            into.push(ResourceObservations {
+                name: if count == 1 { title() } else { format!("{} (mean of {count})", title()) },
+                utilisation: mean(|it| it.utilisation),
+                queue_mean: mean(|it| it.queue_mean),
+                queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
+                octets: each.iter().map(|it| it.octets).sum(),
+            });
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! What there is, and what happens.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::caches::{Batch, CachePlan, Outbox, StaleObject};
+use super::calls::{Call, Lock, LockKey};
+use super::clients::{Client, CycleState, Source};
+use super::hosts::Host;
+use super::jobs::Job;
+use super::sizes::MessageSizes;
+use super::slab::{Queue, Slab, Table};
+use super::wires::{Links, Wire};
+use super::{CALLS_MAX, QueueingError};
+use crate::scenario::{OperationKind, Scenario, ServerLock};
+use crate::{Agenda, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns};
+
+/// A scenario on the way.
+#[derive(Debug)]
+pub(super) struct World<'s> {
+    pub(super) scenario: &'s Scenario,
+    pub(super) seed: u64,
+    pub(super) agenda: Agenda<Event>,
+    /// What goes on before the next event: its step took no time.
+    pub(super) ready: VecDeque<Task>,
+    pub(super) hosts: Vec<Host>,
+    /// The first host of each group.
+    pub(super) first_host: Vec<u32>,
+    /// What each thread works for.
+    pub(super) threads: Vec<Task>,
+    pub(super) spare_threads: Vec<u32>,
+    /// Those of servers, and then those of clients.
+    pub(super) processes: Vec<Process>,
+    /// The first process of each server.
+    pub(super) first_process: Vec<u32>,
+    pub(super) pools: Vec<Pool>,
+    pub(super) operations: Vec<OperationFacts>,
+    /// The first operation of each server.
+    pub(super) first_operation: Vec<u32>,
+    pub(super) links: Links,
+    pub(super) wires: Vec<Wire>,
+    pub(super) wire_numbers: Table<(u32, u32, u32), u32>,
+    pub(super) calls: Slab<Call>,
+    pub(super) locks: Table<LockKey, Lock>,
+    /// The use of each server's locks.
+    pub(super) lock_loads: Vec<Load>,
+    pub(super) clients: Vec<Client>,
+    pub(super) sources: Vec<Source>,
+    pub(super) cycles: Slab<CycleState>,
+    pub(super) jobs: Slab<Job>,
+    pub(super) cache_plan: CachePlan,
+    pub(super) outboxes: Vec<Outbox>,
+    pub(super) batches: Slab<Batch>,
+    pub(super) stale: Table<(u32, u32, u64), StaleObject>,
+    pub(super) classes: Vec<ClassObservations>,
+    pub(super) observed_from: Time,
+    pub(super) is_observing: bool,
+    pub(super) digest: Digest,
+    pub(super) messages: u64,
+    pub(super) octets: u64,
+    pub(super) calls_begun: u64,
+    events: u64,
+}
+
+/// Something that goes on when its step is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    Nothing,
+    Call(u32),
+    /// A request has reached its server.
+    Request(u32),
+    /// A reply has reached its client.
+    Reply(u32),
+    /// The next call of a cycle.
+    Cycle(u32),
+    /// A cache has answered a read of a cycle.
+    Read(u32),
+    /// Updates on their way to a holder.
+    Batch(u32),
+    /// A holder's answer has come.
+    Told(u32),
+}
+
+/// What happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A processor has something to decide.
+    Tick { host: u32, core: u16, generation: u32 },
+    /// A message arrives.
+    Arrives(Task),
+    /// A servant has slept.
+    Slept { call: u32 },
+    /// A client has thought.
+    Begins { client: u32 },
+    /// The next cycles of an open class begin.
+    Source { source: u32 },
+    /// The lag of an outbox is over.
+    Lag { outbox: u32, generation: u32 },
+}
+
+/// A process of a server or of a class's clients.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) host: u32,
+    /// Its first pool of threads, if it has pools.
+    pub(super) first_pool: Option<u32>,
+    /// Which objects its servants call in turn.
+    pub(super) turns: Turns,
+}
+
+/// Threads that serve requests of one lane of a process.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) free: Vec<u32>,
+    pub(super) waiting: Queue,
+    pub(super) load: Load,
+}
+
+/// What is the same for all calls of an operation.
+#[derive(Debug)]
+pub(super) struct OperationFacts {
+    /// Without and with a priority.
+    pub(super) sizes: [MessageSizes; 2],
+    pub(super) is_oneway: bool,
+    pub(super) sleeps: bool,
+    pub(super) lock: ServerLock,
+    /// Whether a thread carries it out without a pause: nothing to lock, to sleep, to call or to tell.
+    pub(super) is_straight: bool,
+    pub(super) tells_caches: bool,
+}
+
+impl<'s> World<'s> {
+    pub(super) fn new(
+        scenario: &'s Scenario,
+        seed: u64,
+        warm_up: Duration,
+    ) -> Result<World<'s>, QueueingError> {
+        let mut world = World {
+            scenario,
+            seed,
+            agenda: Agenda::default(),
+            ready: VecDeque::new(),
+            hosts: Vec::new(),
+            first_host: Vec::new(),
+            threads: Vec::new(),
+            spare_threads: Vec::new(),
+            processes: Vec::new(),
+            first_process: Vec::new(),
+            pools: Vec::new(),
+            operations: Vec::new(),
+            first_operation: Vec::new(),
+            links: Links::of(scenario, seed),
+            wires: Vec::new(),
+            wire_numbers: Table::default(),
+            calls: Slab::default(),
+            locks: Table::default(),
+            lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
+            clients: Vec::new(),
+            sources: Vec::new(),
+            cycles: Slab::default(),
+            jobs: Slab::default(),
+            cache_plan: CachePlan::default(),
+            outboxes: Vec::new(),
+            batches: Slab::default(),
+            stale: Table::default(),
+            classes: scenario
+                .classes
+                .iter()
+                .map(|class| ClassObservations::new(class.name.clone()))
+                .collect(),
+            observed_from: Time::ZERO + warm_up,
+            is_observing: false,
+            digest: Digest::default(),
+            messages: 0,
+            octets: 0,
+            calls_begun: 0,
+            events: 0,
+        };
+        world.add_hosts()?;
+        world.add_servers()?;
+        world.add_clients()?;
+        world.plan_caches();
+        world.add_operations();
+        Ok(world)
+    }
+
+    fn add_servers(&mut self) -> Result<(), QueueingError> {
+        const MOST: u64 = 1 << 28;
+        let threads_of = |server: &crate::scenario::Server| {
+            let each: u64 = server.lanes.iter().map(|lane| u64::from(lane.threads)).sum();
+            let each = each + u64::from(server.threads.unwrap_or(0));
+            each * u64::from(self.scenario.hosts[server.hosts].count)
+        };
+        if self.scenario.servers.iter().map(threads_of).sum::<u64>() > MOST {
+            return Err(QueueingError::TooMany { what: "threads", most: MOST });
+        }
+        for server in &self.scenario.servers {
+            self.first_process.push(self.processes.len() as u32);
+            for number in 0..self.scenario.hosts[server.hosts].count {
+                let sizes: Vec<u32> = match (&server.lanes[..], server.threads) {
+                    ([], threads) => threads.into_iter().collect(),
+                    (lanes, _) => lanes.iter().map(|lane| lane.threads).collect(),
+                };
+                let first_pool = (!sizes.is_empty()).then_some(self.pools.len() as u32);
+                for size in sizes {
+                    // The thread that has been free for the shortest time is the next one: the last.
+                    let free: Vec<u32> = (0..size).map(|_| self.add_thread()).collect();
+                    let free = free.into_iter().rev().collect();
+                    self.pools.push(Pool { free, waiting: Queue::default(), load: Load::new(size) });
+                }
+                self.add_process(self.first_host[server.hosts] + number, first_pool);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_process(&mut self, host: u32, first_pool: Option<u32>) -> u32 {
+        self.processes.push(Process { host, first_pool, turns: Turns::default() });
+        (self.processes.len() - 1) as u32
+    }
+
+    fn add_operations(&mut self) {
+        for (number, server) in self.scenario.servers.iter().enumerate() {
+            self.first_operation.push(self.operations.len() as u32);
+            for operation in &server.operations {
+                let sizes = [false, true].map(|has_priority| {
+                    let (request, reply) = (operation.request_octets.into(), operation.reply_octets.into());
+                    MessageSizes::of(&operation.name, request, reply, has_priority)
+                });
+                let tells_caches =
+                    operation.kind == OperationKind::Write && !self.cache_plan.holders[number].is_empty();
+                self.operations.push(OperationFacts {
+                    sizes,
+                    is_oneway: operation.is_oneway,
+                    sleeps: operation.sleeps,
+                    lock: server.lock,
+                    is_straight: server.lock == ServerLock::None
+                        && !operation.sleeps
+                        && operation.calls.is_empty()
+                        && !tells_caches,
+                    tells_caches,
+                });
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.agenda.now()
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), QueueingError> {
+        let end = self.observed_from + self.scenario.span;
+        let mut before = Time::ZERO;
+        let mut steps = 0;
+        let steps_max = STEPS_MAX + 1_000 * self.clients.len() as u64;
+        while let Some(at) = self.agenda.next_at().filter(|at| *at <= end) {
+            if at >= self.observed_from && !self.is_observing {
+                self.agenda.pass_to(self.observed_from);
+                self.begin_observation();
+            }
+            if at > before {
+                (before, steps) = (at, 0);
+            }
+            let Some((_, event)) = self.agenda.take_next() else { break };
+            self.events += 1;
+            self.happen(event);
+            steps += 1;
+            // What takes no time goes on before the next event.
+            while let Some(task) = self.ready.pop_front() {
+                self.go_on(task);
+                steps += 1;
+            }
+            if steps > steps_max {
+                return Err(QueueingError::NoTime { at: self.now().to_string() });
+            }
+            if self.calls.len() > CALLS_MAX {
+                return Err(QueueingError::Unstable { at: self.now().to_string() });
+            }
+        }
+        if self.agenda.is_empty() && self.calls.len() > 0 {
+            let at = self.now().to_string();
+            return Err(QueueingError::Standstill { at, calls: self.calls.len() });
+        }
+        if !self.is_observing {
+            self.agenda.pass_to(self.observed_from);
+            self.begin_observation();
+        }
+        self.agenda.pass_to(end);
+        Ok(())
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Tick { host, core, generation } => self.tick(host, core.into(), generation),
+            Event::Arrives(task) => self.go_on(task),
+            Event::Slept { call } => self.go_on_with_call(call),
+            Event::Begins { client } => self.begin_cycle_of(client),
+            Event::Source { source } => self.source_is_due(source),
+            Event::Lag { outbox, generation } => self.lag_is_over(outbox, generation),
+        }
+    }
+
+    #[inline]
+    pub(super) fn go_on(&mut self, task: Task) {
+        match task {
+            Task::Nothing => {}
+            Task::Call(call) => self.go_on_with_call(call),
+            Task::Request(call) => self.request_arrives(call),
+            Task::Reply(call) => self.reply_arrives(call),
+            Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
+            Task::Read(cycle) => self.next_call_of_cycle(cycle),
+            Task::Batch(batch) => self.go_on_with_batch(batch),
+            Task::Told(batch) => self.holder_has_answered(batch),
+        }
+    }
+
+    fn begin_observation(&mut self) {
+        self.is_observing = true;
+        let now = self.now();
+        self.restart_hosts(now);
+        self.restart_links(now);
+        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
+        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.classes.iter_mut().for_each(ClassObservations::restart);
+    }
+
+    pub(super) fn observe(self) -> Observations {
+        let now = self.now();
+        let mut resources = Vec::new();
+        self.observe_hosts(now, &mut resources);
+        self.observe_pools(now, &mut resources);
+        self.observe_locks(now, &mut resources);
+        self.observe_links(now, &mut resources);
+        Observations {
+            span: now.since(self.observed_from),
+            classes: self.classes,
+            resources,
+            messages: self.messages,
+            octets: self.octets,
+            calls: self.calls_begun,
+            events: self.events,
+            digest: self.digest,
+        }
+    }
+
+    fn observe_pools(&self, now: Time, into: &mut Vec<ResourceObservations>) {
+        for (server, first) in self.scenario.servers.iter().zip(&self.first_process) {
+            let count = self.scenario.hosts[server.hosts].count;
+            for lane in 0..server.lanes.len().max(1) as u32 {
+                let of_lane = match server.lanes.get(lane as usize) {
+                    Some(lane) => format!(", lane {}", lane.priority),
+                    None => String::new(),
+                };
+                let each = (0..count).filter_map(|number| {
+                    let pool = self.processes[(first + number) as usize].first_pool?;
+                    let number = if count == 1 { String::new() } else { format!("[{number}]") };
+                    let name = format!("threads of {}{number}{of_lane}", server.name);
+                    Some(self.pools[(pool + lane) as usize].load.observe(now, name))
+                });
+                let title = || format!("threads of {}{of_lane}", server.name);
+                super::hosts::add_each_or_all(into, each.collect(), title);
+            }
+        }
+    }
+
+    /// Of the locks of objects, the use is the mean number of those that are locked at a time.
+    fn observe_locks(&self, now: Time, into: &mut Vec<ResourceObservations>) {
+        for (server, load) in self.scenario.servers.iter().zip(&self.lock_loads) {
+            let name = match server.lock {
+                ServerLock::None => continue,
+                ServerLock::Object => format!("locked objects of {}", server.name),
+                ServerLock::Process => format!("lock of {}", server.name),
+            };
+            let mut seen = load.observe(now, name);
+            if server.lock == ServerLock::Process {
+                seen.utilisation /= f64::from(self.scenario.hosts[server.hosts].count);
+            }
+            into.push(seen);
+        }
+    }
+}
+
+/// The most steps at one point of time, beside a thousand for each client: what takes more never ends.
+const STEPS_MAX: u64 = 1_000_000;
