@@ -6,6 +6,7 @@
 //! results: no decision depends on addresses, on the number of processors or on the system's mathematical library.
 
 mod agenda;
+pub mod analysis;
 mod digest;
 mod draws;
 mod link;

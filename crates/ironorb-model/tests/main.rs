@@ -1,5 +1,6 @@
 //! The tests of the crate.
 
 mod agenda;
+mod analysis;
 mod queueing;
 mod scenarios;

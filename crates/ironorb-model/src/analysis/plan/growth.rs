@@ -1,0 +1,94 @@
+//! What breaks first when load grows.
+
+use super::{Target, with_load};
+use crate::Observations;
+use crate::analysis::bounds::{Saturation, saturations};
+use crate::analysis::demands::demands;
+use crate::scenario::Scenario;
+
+use super::search::SearchError;
+
+/// What happens when the load of all classes grows alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// Which resources are full first, by their demands.
+    pub by_bounds: Vec<Saturation>,
+    /// The load at which the first one was to be full, as so many times the scenario's, and which resource was the busiest
+    /// then in simulation, with the busy part of its time.
+    pub simulated: Option<(f64, String, f64)>,
+    /// The load up to which the targets are kept, and from which they are not, as so many times the scenario's. The second
+    /// one is `None` if they were kept as far as was looked.
+    pub kept_up_to: (f64, Option<f64>),
+}
+
+impl Growth {
+    /// Whether the simulation found the resource busiest that the demands name first, or one that is full at nearly the same
+    /// load.
+    pub fn is_confirmed(&self) -> bool {
+        let Some((_, busiest, _)) = &self.simulated else { return false };
+        let Some(first) = self.by_bounds.first() else { return false };
+        let is_near = |it: &&Saturation| it.factor <= first.factor * NEAR;
+        self.by_bounds.iter().take_while(is_near).any(|it| busiest.starts_with(it.resource.as_str()))
+    }
+}
+
+/// Lets the load of a scenario that keeps its targets grow.
+///
+/// # Errors
+/// The scenario has no demands, or a simulation fails.
+pub fn growth<E>(
+    scenario: &Scenario,
+    targets: &[Target],
+    mut simulate: impl FnMut(&Scenario) -> Result<Vec<Observations>, E>,
+) -> Result<Growth, SearchError<E>> {
+    let by_bounds = saturations(&demands(scenario)?);
+    let mut simulated = None;
+    let mut most = LOOKED_AT;
+    if let Some(first) = by_bounds.first() {
+        // Open queues have a mean just below the load that fills them, and none at it.
+        let factor = (first.factor * JUST_BELOW).max(1.0);
+        let runs = simulate(&with_load(scenario, factor)).map_err(SearchError::Simulation)?;
+        simulated = busiest(&runs).map(|(name, part)| (factor, name, part));
+        most = most.min(first.factor.max(1.0) * BEYOND);
+    }
+    let mut keeps = |factor: f64| -> Result<bool, SearchError<E>> {
+        let runs = simulate(&with_load(scenario, factor)).map_err(SearchError::Simulation)?;
+        Ok(targets.iter().all(|target| target.measured(&runs).is_some_and(|value| target.is_kept_by(value))))
+    };
+    let (mut kept, mut broken) = (1.0, None);
+    if !keeps(most)? {
+        let mut high = most;
+        for _ in 0..HALVINGS {
+            let between = (kept + high) / 2.0;
+            match keeps(between)? {
+                true => kept = between,
+                false => high = between,
+            }
+        }
+        broken = Some(high);
+    } else {
+        kept = most;
+    }
+    Ok(Growth { by_bounds, simulated, kept_up_to: (kept, broken) })
+}
+
+fn busiest(runs: &[Observations]) -> Option<(String, f64)> {
+    let first = runs.first()?;
+    let part = |index: usize| {
+        let sum: f64 = runs.iter().filter_map(|run| run.resources.get(index)).map(|it| it.utilisation).sum();
+        sum / runs.len() as f64
+    };
+    let all = (0..first.resources.len()).map(|index| (first.resources[index].name.clone(), part(index)));
+    all.reduce(|most, it| if it.1 > most.1 { it } else { most })
+}
+
+/// Of the load that fills a resource.
+const JUST_BELOW: f64 = 0.95;
+/// How much later than the first a resource may be full by its demands, to count as full at the same load.
+const NEAR: f64 = 1.05;
+/// How far beyond the load that fills a resource targets are looked at.
+const BEYOND: f64 = 2.0;
+/// How many times the load is looked at, where no resource is ever full.
+const LOOKED_AT: f64 = 100.0;
+/// The load is told to a 256th of the interval.
+const HALVINGS: u32 = 8;

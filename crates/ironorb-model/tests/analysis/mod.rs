@@ -1,0 +1,9 @@
+//! What is computed without simulation, beside what small Markov chains and formulas say.
+
+mod bounds;
+mod chains;
+mod fork_join;
+mod lqn;
+mod mva;
+mod plan;
+mod scenarios;
