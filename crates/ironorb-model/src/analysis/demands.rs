@@ -6,8 +6,8 @@ use std::fmt;
 use super::fork_join::{self, Part, mean};
 use super::network::{Demand, Load};
 use crate::scenario::{
-    Architecture, Arrivals, Call, Class, Cycle, Link, Operation, OperationKind, Scenario, ServerLock, Spread,
-    Target,
+    Architecture, Arrivals, Call, Choice, Class, Cycle, Link, Operation, OperationKind, Scenario, ServerLock,
+    Spread, Target, Weighted,
 };
 
 /// What a scenario asks of its resources.
@@ -141,10 +141,14 @@ pub fn demands(scenario: &Scenario) -> Result<Demands, Recursion> {
     Ok(Demands { resources, classes, deviations: collector.deviations.into_iter().collect() })
 }
 
-/// The weights of a class's cycles, which add up to 1.
+/// The parts of a class's cycles that are of each kind.
 pub(crate) fn weights(class: &Class) -> Vec<f64> {
-    let sum: f64 = class.mix.iter().map(|it| it.weight).sum();
-    class.mix.iter().map(|it| it.weight / sum).collect()
+    let weight = |it: &Weighted| match class.choice {
+        Choice::Random => it.weight,
+        Choice::InTurn => 1.0,
+    };
+    let sum: f64 = class.mix.iter().map(weight).sum();
+    class.mix.iter().map(|it| weight(it) / sum).collect()
 }
 
 struct Collector<'a> {

@@ -81,7 +81,7 @@ pub(super) fn call(server: usize, operation: usize) -> Call {
 
 pub(super) fn class(name: &str, hosts: usize, arrivals: Arrivals, cycles: Vec<Cycle>) -> Class {
     let mix = cycles.into_iter().map(|cycle| Weighted { weight: 1.0, cycle }).collect();
-    Class { name: name.to_owned(), hosts, arrivals, mix, priority: None, cache: None }
+    Class { name: name.to_owned(), hosts, arrivals, mix, choice: Choice::Random, priority: None, cache: None }
 }
 
 pub(super) fn scenario(hosts: Vec<HostGroup>, servers: Vec<Server>, classes: Vec<Class>) -> Scenario {

@@ -184,8 +184,9 @@ impl Target {
                 (!all.is_empty()).then(|| all.value_at_percentile(percent) as f64)?
             }
             Measure::Mean => {
-                let all = merged(|class| &class.response);
-                (!all.is_empty()).then(|| all.mean())?
+                let ended: u64 = runs.iter().map(|run| run.classes[index].completed).sum();
+                let sum: u128 = runs.iter().map(|run| run.classes[index].response_ns).sum();
+                (ended > 0).then(|| sum as f64 / ended as f64)?
             }
             Measure::Staleness(percent) => {
                 let all = merged(|class| &class.staleness);
