@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::fork_join::{self, Part, mean};
 use super::network::{Demand, Load};
+use super::sizes::{self, JobSizes};
 use crate::scenario::{
     Architecture, Arrivals, Call, Choice, Class, Cycle, Link, Operation, OperationKind, Scenario, ServerLock,
     Spread, Target, Weighted,
@@ -197,6 +198,8 @@ enum Over {
 struct Place {
     group: usize,
     over: Over,
+    /// Of a servant: its server, whose calls to itself may stay in its process.
+    server: Option<usize>,
 }
 
 /// How long something takes without queues.
@@ -217,6 +220,12 @@ impl Length {
 
     fn then(self, other: Length) -> Length {
         Length { mean: self.mean + other.mean, least: self.least + other.least }
+    }
+
+    /// Of what takes no time in the other cases.
+    fn part(self, part: f64) -> Length {
+        let least = if part < 1.0 { 0.0 } else { self.least };
+        Length { mean: self.mean * part, least }
     }
 
     fn times(self, n: f64) -> Length {
@@ -244,6 +253,31 @@ impl CallLength {
         let of = |(spread, speed): &(Spread, f64)| Length::of(spread, *speed);
         self.around.then(self.servant.as_ref().map(of).unwrap_or_default())
     }
+
+    fn servant_mean(&self) -> f64 {
+        self.servant.as_ref().map_or(0.0, |(spread, speed)| mean(spread) / speed)
+    }
+}
+
+/// A request, and its reply.
+struct Exchange {
+    /// Octets that are marshalled.
+    bodies: (u32, u32),
+    /// Octets of the messages.
+    octets: (u64, u64),
+    is_oneway: bool,
+}
+
+/// What an exchange takes beside what the server does.
+struct Way {
+    /// Until the caller has sent its request.
+    asked: Length,
+    /// Until the server has read it.
+    arrival: Length,
+    /// Until the caller has the reply; of a oneway, until the server has read it.
+    whole: Length,
+    /// What the server's thread does.
+    in_thread: f64,
 }
 
 impl<'a> Collector<'a> {
@@ -258,12 +292,19 @@ impl<'a> Collector<'a> {
             let group = scenario.servers[call.server].hosts;
             self.split[group] |= matches!(call.target, Target::Object(_)) && scenario.hosts[group].count > 1;
         }
+        for weighted in scenario.classes.iter().flat_map(|it| &it.mix) {
+            if let Cycle::Job { daemon, .. } = &weighted.cycle {
+                // The daemon is the first process of its server.
+                let group = scenario.servers[*daemon].hosts;
+                self.split[group] |= scenario.hosts[group].count > 1;
+            }
+        }
     }
 
     fn class(&mut self, class: &Class) -> Result<ClassDemands, Recursion> {
         self.totals = Totals::default();
         self.note_class(class);
-        let home = Place { group: class.hosts, over: Over::Own };
+        let home = Place { group: class.hosts, over: Over::Own, server: None };
         let (mut alone, mut shortest) = (0.0, f64::INFINITY);
         let mut forks = Vec::new();
         for (cycle, weight) in class.mix.iter().zip(weights(class)) {
@@ -340,58 +381,66 @@ impl<'a> Collector<'a> {
         often: f64,
         priority: Option<i16>,
     ) -> Result<CallLength, Recursion> {
-        let scenario = self.scenario;
         let operation = self.operation(call);
-        let server = &scenario.servers[call.server];
         let key = (call.server, call.operation);
         if self.stack.contains(&key) {
-            return Err(Recursion { operation: format!("{} of {}", operation.name, server.name) });
+            let server = &self.scenario.servers[call.server].name;
+            return Err(Recursion { operation: format!("{} of {server}", operation.name) });
         }
         self.stack.push(key);
-        let there = Place { group: server.hosts, over: over(call.target) };
-        let speed = scenario.hosts[there.group].speed;
-        let (request, reply) = octets(operation);
-        let there_and = self.message(from, there, request, often);
-        let read = self.read_request(there, operation.request_octets, often);
-        let executed = Length::of(&scenario.dwell.execute, speed);
-        self.processors(there, executed.mean * often);
-        let servant_speed = if operation.sleeps { 1.0 } else { speed };
-        let servant = mean(&operation.demand) / servant_speed;
-        if !operation.sleeps {
-            self.processors(there, servant * often);
-        }
+        let there = self.place(call);
+        // The servant of a call within a process runs on the thread of its caller, and nothing is sent.
+        let remote = 1.0 - self.within_a_process(from, there);
+        let executed = self.executed(there, operation, often);
         let mut nested = Length::default();
         for inner in &operation.calls {
             let times = f64::from(inner.times);
             nested = nested.then(self.call(there, inner, often * times, priority)?.whole().times(times));
         }
-        let mut written = Length::default();
-        let mut back = Length::default();
-        if !operation.is_oneway {
-            written = self.write(there, operation.reply_octets, &scenario.dwell.write_reply, often);
-            back = self.message(there, from, reply, often);
-        }
         self.stack.pop();
-        let in_thread = read.then(executed).then(nested).then(written).mean + servant;
-        self.hold(
-            call.server,
-            there.over,
-            priority,
-            operation,
-            in_thread,
-            executed.mean + nested.mean + servant,
-            often,
-        );
+        let exchange = Exchange {
+            bodies: (operation.request_octets, operation.reply_octets),
+            octets: sizes::of_call(operation, priority),
+            is_oneway: operation.is_oneway,
+        };
+        let way = self.exchange(from, there, &exchange, often * remote);
+        let servant = executed.servant_mean();
+        let locked = executed.around.mean + nested.mean + servant;
+        self.threads(call.server, there.over, priority, (way.in_thread + locked) * often * remote);
+        self.hold(call.server, there.over, priority, operation, locked, often);
         self.totals.calls += often;
-        let asked = self.find_and_write(from, operation.request_octets, often);
         if operation.is_oneway {
-            return Ok(CallLength { around: asked, servant: None });
+            return Ok(CallLength { around: way.asked.part(remote), servant: None });
         }
-        let answered = self.read_reply(from, operation.reply_octets, often);
-        let around = [there_and, read, executed, nested, written, back, answered]
-            .into_iter()
-            .fold(asked, Length::then);
-        Ok(CallLength { around, servant: Some((operation.demand.clone(), servant_speed)) })
+        let around = way.whole.part(remote).then(executed.around).then(nested);
+        Ok(CallLength { around, ..executed })
+    }
+
+    /// What a servant does itself.
+    fn executed(&mut self, there: Place, operation: &Operation, often: f64) -> CallLength {
+        let around = self.step(there, &self.scenario.dwell.execute, often);
+        let speed = if operation.sleeps { 1.0 } else { self.scenario.hosts[there.group].speed };
+        let executed = CallLength { around, servant: Some((operation.demand.clone(), speed)) };
+        if !operation.sleeps {
+            self.processors(there, executed.servant_mean() * often);
+        }
+        executed
+    }
+
+    fn place(&self, call: &Call) -> Place {
+        let group = self.scenario.servers[call.server].hosts;
+        Place { group, over: over(call.target), server: Some(call.server) }
+    }
+
+    /// The part of the calls between two places that stay in one process.
+    fn within_a_process(&self, from: Place, to: Place) -> f64 {
+        if from.server.is_none() || from.server != to.server {
+            return 0.0;
+        }
+        match (from.over, to.over) {
+            (Over::First, Over::First) => 1.0,
+            _ => 1.0 / f64::from(self.scenario.hosts[to.group].count),
+        }
     }
 
     fn operation(&self, call: &Call) -> &'a Operation {
@@ -407,104 +456,100 @@ impl Collector<'_> {
         architecture: Architecture,
         parts: &[Call],
     ) -> Result<(Length, Option<Fork>), Recursion> {
-        let daemon = Place { group: self.scenario.servers[job.daemon].hosts, over: Over::Any };
+        let sizes = self.job_sizes(architecture, parts);
         match architecture {
             Architecture::Sequential => {
                 let mut whole = Length::default();
                 for part in parts {
-                    whole = whole
-                        .then(self.short_call(job.home, job.daemon, daemon, job))
-                        .then(self.verified(job, part)?.0);
+                    whole = whole.then(self.ask_daemon(job, sizes.resolve, 0.0));
+                    whole = whole.then(self.verified(job, part)?.0);
                 }
                 Ok((whole, None))
             }
             Architecture::HandleDriven => {
-                let around = self.short_call(job.home, job.daemon, daemon, job);
+                let around = self.ask_daemon(job, sizes.resolve, 0.0);
                 let parts = parts.iter().map(|part| self.verified(job, part)).collect::<Result<_, _>>()?;
                 Ok(forked(around, parts))
             }
             Architecture::Synchronous => {
-                let dwell = &self.scenario.dwell;
-                let asked = self.find_and_write(job.home, JOB_OCTETS, job.weight);
-                let there = self.message(job.home, daemon, SHORT_OCTETS + u64::from(JOB_OCTETS), job.weight);
-                let read = self.read_request(daemon, JOB_OCTETS, job.weight);
+                let daemon = self.daemon(job);
                 let mut joined = Vec::new();
                 for part in parts {
                     joined.push(self.part(daemon, part, job)?);
                 }
-                let written = self.write(daemon, JOB_OCTETS, &dwell.write_reply, job.weight);
-                let back = self.message(daemon, job.home, SHORT_OCTETS + u64::from(JOB_OCTETS), job.weight);
-                let answered = self.read_reply(job.home, JOB_OCTETS, job.weight);
-                self.totals.calls += job.weight;
-                let around = [there, read, written, back, answered].into_iter().fold(asked, Length::then);
                 let longest = joined.iter().map(|(length, _)| length.mean).fold(0.0, f64::max);
-                self.threads(
-                    job.daemon,
-                    daemon.over,
-                    job.class.priority,
-                    (read.mean + written.mean + longest) * job.weight,
-                );
+                let around = self.ask_daemon(job, sizes.run, longest);
                 Ok(forked(around, joined))
             }
-            Architecture::Forwarding => self.forwarded(job, daemon, parts),
+            Architecture::Forwarding => Ok(self.forwarded(job, &sizes, parts)),
         }
     }
 
-    /// A job that the daemon forwards, and whose parts' servers call the client back.
-    fn forwarded(
-        &mut self,
-        job: &Job<'_>,
-        daemon: Place,
-        parts: &[Call],
-    ) -> Result<(Length, Option<Fork>), Recursion> {
-        let asked = self.find_and_write(job.home, JOB_OCTETS, job.weight);
-        let there = self.message(job.home, daemon, SHORT_OCTETS + u64::from(JOB_OCTETS), job.weight);
-        let read = self.read_request(daemon, JOB_OCTETS, job.weight);
+    fn job_sizes(&self, architecture: Architecture, parts: &[Call]) -> JobSizes {
+        let octets = |of: fn(&Operation) -> u32| -> u64 {
+            parts.iter().map(|part| u64::from(of(self.operation(part))) * u64::from(part.times)).sum()
+        };
+        let named = if architecture == Architecture::Sequential { 1 } else { parts.len() as u64 };
+        JobSizes::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets))
+    }
+
+    /// The daemon of a job is the first process of its server.
+    fn daemon(&self, job: &Job<'_>) -> Place {
+        Place { group: self.scenario.servers[job.daemon].hosts, over: Over::First, server: Some(job.daemon) }
+    }
+
+    /// An exchange with the daemon, whose thread is busy for so many seconds beside.
+    fn ask_daemon(&mut self, job: &Job<'_>, octets: (u64, u64), beside: f64) -> Length {
+        let daemon = self.daemon(job);
+        let exchange =
+            Exchange { bodies: (octets.0 as u32, octets.1 as u32), octets, is_oneway: octets.1 == 0 };
+        let way = self.exchange(job.home, daemon, &exchange, job.weight);
+        let executed = self.step(daemon, &self.scenario.dwell.execute, job.weight);
+        let held = way.in_thread + executed.mean + beside;
+        self.threads(job.daemon, daemon.over, job.class.priority, held * job.weight);
         self.totals.calls += job.weight;
-        let mut in_daemon = read;
+        way.whole.then(executed)
+    }
+
+    /// A job that the daemon forwards, and whose parts' servers call the client back.
+    fn forwarded(&mut self, job: &Job<'_>, sizes: &JobSizes, parts: &[Call]) -> (Length, Option<Fork>) {
+        let daemon = self.daemon(job);
+        let around = self.ask_daemon(job, sizes.forward, 0.0);
         let mut joined = Vec::new();
         for part in parts {
             let operation = self.operation(part);
-            let server = Place { group: self.scenario.servers[part.server].hosts, over: over(part.target) };
-            let speed = self.scenario.hosts[server.group].speed;
-            let often = job.weight * f64::from(part.times);
-            let sent = self.find_and_write(daemon, operation.request_octets, often);
-            let forwarded = self.message(daemon, server, octets(operation).0, often);
-            let taken = self.read_request(server, operation.request_octets, often);
-            let executed = Length::of(&self.scenario.dwell.execute, speed);
-            self.processors(server, executed.mean * often);
-            let servant_speed = if operation.sleeps { 1.0 } else { speed };
-            let servant = mean(&operation.demand) / servant_speed;
-            if !operation.sleeps {
-                self.processors(server, servant * often);
-            }
-            let verified = self.bare_call(server, job.home, 0, often);
-            let called_back = self.bare_call(server, job.home, operation.reply_octets, often);
-            self.totals.calls += often;
-            let in_thread =
-                [taken, executed, verified, called_back].into_iter().fold(Length::default(), Length::then);
-            let locked = executed.mean + servant;
-            let held = in_thread.mean + servant;
-            self.hold(part.server, server.over, job.class.priority, operation, held, locked, often);
-            in_daemon = in_daemon.then(sent.times(f64::from(part.times)));
-            let around = [sent, forwarded, in_thread].into_iter().fold(Length::default(), Length::then);
-            joined.push(of_times(
-                CallLength { around, servant: Some((operation.demand.clone(), servant_speed)) },
-                part.times,
-            ));
+            let server = self.place(part);
+            let passed_on = Exchange {
+                bodies: (operation.request_octets, 0),
+                octets: sizes::passed_on(operation),
+                is_oneway: true,
+            };
+            let passed = self.exchange(daemon, server, &passed_on, job.weight);
+            let executed = self.executed(server, operation, job.weight);
+            let verified = self.located(server, job.home, job.weight);
+            let told = Exchange {
+                bodies: (operation.reply_octets, 0),
+                octets: sizes::told(operation),
+                is_oneway: false,
+            };
+            let told = self.exchange(server, job.home, &told, job.weight);
+            let taken = self.step(job.home, &self.scenario.dwell.execute, job.weight);
+            self.totals.calls += 2.0 * job.weight;
+            let locked = executed.around.mean + executed.servant_mean();
+            let held = passed.in_thread + locked + verified.mean + told.whole.mean + taken.mean;
+            self.threads(part.server, server.over, job.class.priority, held * job.weight);
+            self.hold(part.server, server.over, job.class.priority, operation, locked, job.weight);
+            // The job is over when the client has the last result; what the server waits for beside is not part of it.
+            let told = told.arrival.then(taken);
+            let around = [passed.arrival, executed.around, verified].into_iter().fold(told, Length::then);
+            joined.push(of_times(CallLength { around, ..executed }, 1));
         }
-        self.threads(job.daemon, daemon.over, job.class.priority, in_daemon.mean * job.weight);
-        let around = [asked, there, read].into_iter().fold(Length::default(), Length::then);
-        Ok(forked(around, joined))
+        forked(around, joined)
     }
 
     /// A part whose handle the client verifies before it calls.
     fn verified(&mut self, job: &Job<'_>, part: &Call) -> Result<(Length, Part), Recursion> {
-        let server = Place { group: self.scenario.servers[part.server].hosts, over: over(part.target) };
-        let mut verified = Length::default();
-        for _ in 0..part.times {
-            verified = verified.then(self.short_call(job.home, part.server, server, job));
-        }
+        let verified = self.located(job.home, self.place(part), job.weight);
         let (length, called) = self.part(job.home, part, job)?;
         Ok((verified.then(length), Part { fixed: called.fixed + verified.mean, ..called }))
     }
@@ -514,29 +559,10 @@ impl Collector<'_> {
         Ok(of_times(self.call(from, part, often, job.class.priority)?, part.times))
     }
 
-    /// A call without a body that a thread of the server answers at once.
-    fn short_call(&mut self, from: Place, server: usize, there: Place, job: &Job<'_>) -> Length {
-        let speed = self.scenario.hosts[there.group].speed;
-        let dwell = &self.scenario.dwell;
-        let held = [&dwell.thread_switch, &dwell.read_request, &dwell.find_object, &dwell.write_reply];
-        let held: f64 = held.into_iter().map(mean).sum::<f64>() / speed;
-        self.threads(server, there.over, job.class.priority, held * job.weight);
-        self.bare_call(from, there, 0, job.weight)
-    }
-
-    /// A call, whoever answers it.
-    fn bare_call(&mut self, from: Place, there: Place, body: u32, often: f64) -> Length {
-        let request = SHORT_OCTETS + u64::from(body);
-        let steps = [
-            self.find_and_write(from, body, often),
-            self.message(from, there, request, often),
-            self.read_request(there, body, often),
-            self.write(there, 0, &self.scenario.dwell.write_reply, often),
-            self.message(there, from, SHORT_OCTETS, often),
-            self.read_reply(from, 0, often),
-        ];
-        self.totals.calls += often;
-        steps.into_iter().fold(Length::default(), Length::then)
+    /// A LocateRequest, which needs no thread of a pool.
+    fn located(&mut self, from: Place, there: Place, often: f64) -> Length {
+        let exchange = Exchange { bodies: (0, 0), octets: sizes::of_locate(), is_oneway: false };
+        self.exchange(from, there, &exchange, often).whole
     }
 }
 
@@ -573,6 +599,21 @@ fn forked(around: Length, joined: Vec<(Length, Part)>) -> (Length, Option<Fork>)
 
 /// Steps of a call. Each notes what it takes of processors and links.
 impl Collector<'_> {
+    fn exchange(&mut self, from: Place, there: Place, exchange: &Exchange, often: f64) -> Way {
+        let Exchange { bodies, octets, is_oneway } = *exchange;
+        let asked = self.find_and_write(from, bodies.0, often);
+        let read = self.read_request(there, bodies.0, often);
+        let arrival = asked.then(self.message(from, there, octets.0, often)).then(read);
+        if is_oneway {
+            return Way { asked, arrival, whole: arrival, in_thread: read.mean };
+        }
+        let written = self.write(there, bodies.1, &self.scenario.dwell.write_reply, often);
+        let back = self.message(there, from, octets.1, often);
+        let answered = self.read_reply(from, bodies.1, often);
+        let whole = arrival.then(written).then(back).then(answered);
+        Way { asked, arrival, whole, in_thread: read.mean + written.mean }
+    }
+
     fn find_and_write(&mut self, at: Place, body: u32, often: f64) -> Length {
         let dwell = &self.scenario.dwell;
         let found = self.step(at, &dwell.find_proxy, often);
@@ -673,11 +714,9 @@ impl Collector<'_> {
         over: Over,
         priority: Option<i16>,
         operation: &Operation,
-        in_thread: f64,
         locked: f64,
         often: f64,
     ) {
-        self.threads(server, over, priority, in_thread * often);
         let it = &self.scenario.servers[server];
         if it.lock == ServerLock::Process {
             let name = format!("lock of {}", it.name);
@@ -699,7 +738,7 @@ impl Collector<'_> {
         let Some((lane, threads)) = self.pool(server, priority) else { return };
         let it = &self.scenario.servers[server];
         let name = match it.lanes.get(lane) {
-            Some(of_lane) => format!("threads of {} from {}", it.name, of_lane.priority),
+            Some(of_lane) => format!("threads of {}, lane {}", it.name, of_lane.priority),
             None => format!("threads of {}", it.name),
         };
         self.add((ResourceKind::Threads, server, lane), &name, it.hosts, over, threads, seconds);
@@ -851,16 +890,5 @@ fn over(target: Target) -> Over {
     }
 }
 
-/// Octets of an operation's messages on a connection that has been used before.
-pub(crate) fn octets(operation: &Operation) -> (u64, u64) {
-    let request = SHORT_OCTETS + operation.name.len() as u64 + u64::from(operation.request_octets);
-    let reply = if operation.is_oneway { 0 } else { 24 + u64::from(operation.reply_octets) };
-    (request, reply)
-}
-
 /// Servers of a station that has one for each customer.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
-/// A message without a body.
-pub(crate) const SHORT_OCTETS: u64 = 64;
-/// The body of a job's request, and of its results, beside those of its parts.
-pub(crate) const JOB_OCTETS: u32 = 64;

@@ -16,6 +16,7 @@ pub mod lqn;
 pub mod mva;
 mod network;
 pub mod plan;
+mod sizes;
 
 pub use network::{
     Chain, ChainSolution, Demand, Load, Method, Network, Solution, Station, StationKind, StationSolution,

@@ -125,7 +125,7 @@ fn threads_locks_and_jobs_have_their_places() {
         assert_eq!(kind(&format!("accounts_{host}_lock")), Some(TaskKind::Threads(1)));
         assert_eq!(kind(&format!("accounts_{host}")), Some(TaskKind::Threads(4)));
     }
-    assert_eq!(kind("ledger_from_100"), Some(TaskKind::Threads(1)));
+    assert_eq!(kind("ledger_lane_100"), Some(TaskKind::Threads(1)));
     let calls = all
         .processors
         .iter()

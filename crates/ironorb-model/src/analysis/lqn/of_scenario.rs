@@ -17,8 +17,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Activity, Entry, EntryCall, Graph, Lqn, Processor, Step, Task, TaskKind};
-use crate::analysis::demands::{JOB_OCTETS, Recursion, SHORT_OCTETS, demands, octets, weights};
+use crate::analysis::demands::{Recursion, demands, weights};
 use crate::analysis::fork_join::{mean, variation};
+use crate::analysis::sizes::{self, JobSizes};
 use crate::scenario::{
     Architecture, Arrivals, Call, Class, Cycle, Operation, OperationKind, Scenario, ServerLock, Spread,
     Target,
@@ -90,12 +91,37 @@ struct ProcessorDraft {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TaskKey {
-    Class { class: usize, host: u32 },
-    Threads { server: usize, host: u32, lane: usize },
-    Lock { server: usize, host: u32 },
-    Servants { server: usize },
-    Link { from: usize, to: usize },
+    Class {
+        class: usize,
+        host: u32,
+    },
+    Threads {
+        server: usize,
+        host: u32,
+        lane: usize,
+    },
+    Lock {
+        server: usize,
+        host: u32,
+    },
+    Servants {
+        server: usize,
+    },
+    Link {
+        from: usize,
+        to: usize,
+    },
     Way,
+    /// What needs no thread of a pool.
+    Located {
+        server: usize,
+        host: u32,
+    },
+    /// What servers ask and tell clients.
+    Answers {
+        group: usize,
+        host: u32,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +129,9 @@ enum EntryKey {
     Operation { server: usize, host: u32, operation: usize, priority: Option<i16>, way: Way },
     Locked { server: usize, host: u32, operation: usize, priority: Option<i16> },
     Sleep { server: usize, operation: usize },
-    Short { server: usize, host: u32, priority: Option<i16> },
+    Located { server: usize, host: u32 },
+    Asked { server: usize, host: u32, octets: (u64, u64), priority: Option<i16> },
+    Answered { group: usize, host: u32, octets: Option<u32> },
     Sent { from: usize, to: usize, octets: u64 },
     Latency { from: usize, to: usize, octets: u64 },
 }
@@ -113,8 +141,8 @@ enum EntryKey {
 enum Way {
     /// By a call.
     Called,
-    /// By a daemon that forwards: the server verifies the client, and calls it back.
-    Forwarded,
+    /// By a daemon that forwards: the server verifies the client on this host, and calls it back.
+    Forwarded { group: usize, host: u32 },
 }
 
 /// Where an activity runs.
@@ -122,6 +150,8 @@ enum Way {
 struct Place {
     group: usize,
     host: u32,
+    /// Of a servant: its server.
+    server: Option<usize>,
 }
 
 /// Work under construction.
@@ -137,6 +167,15 @@ impl Work {
         let one = mean(spread) / speed;
         self.mean += one * times;
         self.variance += variation(spread) * one * one * times;
+    }
+
+    /// Adds what is done so many times.
+    fn join(&mut self, other: Work, times: f64) {
+        self.mean += other.mean * times;
+        self.variance += other.variance * times;
+        for ((entry, waits), calls) in other.calls {
+            self.call(entry, calls * times, waits);
+        }
     }
 
     fn call(&mut self, entry: String, times: f64, waits: bool) {
@@ -175,7 +214,7 @@ impl Builder<'_> {
             if matches!(kind, TaskKind::Clients { number: 0, .. }) {
                 continue;
             }
-            let place = Place { group: class.hosts, host };
+            let place = Place { group: class.hosts, host, server: None };
             let name = self.unique(&numbered(&class.name, host, hosts));
             let entry = self.unique(&format!("{name}_cycle"));
             let (phase, graph) = self.cycles(class, place, &entry);
@@ -246,17 +285,22 @@ impl Builder<'_> {
     ) -> String {
         let mut first = Work::default();
         let priority = class.priority;
+        let octets = |of: fn(&Operation) -> u32| -> u64 {
+            parts.iter().map(|part| u64::from(of(self.operation(part))) * u64::from(part.times)).sum()
+        };
+        let named = if architecture == Architecture::Sequential { 1 } else { parts.len() as u64 };
+        let sizes = JobSizes::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets));
         match architecture {
             Architecture::Sequential => {
                 for part in parts {
-                    self.short_call(&mut first, place, daemon, Target::Random, 1.0, priority);
+                    self.ask_daemon(&mut first, place, daemon, sizes.resolve, priority, &[]);
                     self.verified(&mut first, place, part, priority);
                 }
                 graph.activities.push(first.activity(name.to_owned(), None));
                 name.to_owned()
             }
             Architecture::HandleDriven => {
-                self.short_call(&mut first, place, daemon, Target::Random, 1.0, priority);
+                self.ask_daemon(&mut first, place, daemon, sizes.resolve, priority, &[]);
                 let works = parts.iter().map(|part| {
                     let mut work = Work::default();
                     self.verified(&mut work, place, part, priority);
@@ -266,66 +310,78 @@ impl Builder<'_> {
                 fork(graph, first, works, name)
             }
             Architecture::Forwarding => {
-                self.short_call(&mut first, place, daemon, Target::Random, 1.0, priority);
+                self.ask_daemon(&mut first, place, daemon, sizes.forward, priority, parts);
                 let works = parts.iter().map(|part| {
                     let mut work = Work::default();
-                    let times = f64::from(part.times);
-                    self.invoke(&mut work, place, part, times, priority, Way::Forwarded);
+                    let way = Way::Forwarded { group: place.group, host: place.host };
+                    self.invoke(
+                        &mut work,
+                        self.daemon_place(daemon),
+                        part,
+                        f64::from(part.times),
+                        priority,
+                        way,
+                    );
+                    // The daemon writes it, not the client.
+                    work.mean = 0.0;
+                    work.variance = 0.0;
                     work
                 });
                 let works = works.collect();
                 fork(graph, first, works, name)
             }
             Architecture::Synchronous => {
-                let server = &self.scenario.servers[daemon];
-                let group = server.hosts;
-                let hosts = self.hosts(group);
-                for host in 0..hosts {
-                    let there = Place { group, host };
-                    let task = self.threads(daemon, host, priority);
-                    let wanted = format!("{}_{name}", numbered(&server.name, host, hosts));
-                    let entry = self.unique(&wanted);
-                    let mut around = Work::default();
-                    self.serve(&mut around, there, JOB_OCTETS, JOB_OCTETS);
-                    let works: Vec<Work> = parts
-                        .iter()
-                        .map(|part| {
-                            let mut work = Work::default();
-                            let times = f64::from(part.times);
-                            self.invoke(&mut work, there, part, times, priority, Way::Called);
-                            work
-                        })
-                        .collect();
-                    let mut of_daemon = Graph::default();
-                    let last = fork(&mut of_daemon, around, works, &entry);
-                    of_daemon.activities[0].begins = Some(entry.clone());
-                    of_daemon.replies.push((entry.clone(), last));
-                    let task = self.tasks.get_mut(&task).expect("it was just made");
+                let there = self.daemon_place(daemon);
+                let task = self.threads(daemon, 0, priority);
+                let of_daemon = numbered(&self.scenario.servers[daemon].name, 0, self.hosts(there.group));
+                let entry = self.unique(&format!("{of_daemon}_{name}"));
+                let bodies = (sizes.run.0 as u32, sizes.run.1 as u32);
+                let mut around = Work::default();
+                self.serve(&mut around, there, bodies.0, bodies.1, false);
+                let speed = self.scenario.hosts[there.group].speed;
+                around.add(&self.scenario.dwell.execute, speed, 1.0);
+                let works: Vec<Work> = parts
+                    .iter()
+                    .map(|part| {
+                        let mut work = Work::default();
+                        self.invoke(&mut work, there, part, f64::from(part.times), priority, Way::Called);
+                        work
+                    })
+                    .collect();
+                let mut of_daemon = Graph::default();
+                let last = fork(&mut of_daemon, around, works, &entry);
+                of_daemon.activities[0].begins = Some(entry.clone());
+                of_daemon.replies.push((entry.clone(), last));
+                if let Some(task) = self.tasks.get_mut(&task) {
                     task.entries.push(Entry { name: entry.clone(), open_rate: None, phase: None });
                     task.graph.activities.append(&mut of_daemon.activities);
                     task.graph.steps.append(&mut of_daemon.steps);
                     task.graph.replies.append(&mut of_daemon.replies);
-                    self.client_side(
-                        &mut first,
-                        place,
-                        (JOB_OCTETS, JOB_OCTETS),
-                        1.0 / f64::from(hosts),
-                        false,
-                    );
-                    let message = SHORT_OCTETS + u64::from(JOB_OCTETS);
-                    self.travel(&mut first, place, there, message, message, 1.0 / f64::from(hosts), false);
-                    first.call(entry, 1.0 / f64::from(hosts), true);
                 }
+                self.client_side(&mut first, place, bodies, 1.0, false);
+                self.travel(&mut first, place, there, sizes.run, 1.0, false);
+                first.call(entry, 1.0, true);
                 graph.activities.push(first.activity(name.to_owned(), None));
                 name.to_owned()
             }
         }
     }
 
+    /// The daemon of a job is the first process of its server.
+    fn daemon_place(&self, daemon: usize) -> Place {
+        Place { group: self.scenario.servers[daemon].hosts, host: 0, server: Some(daemon) }
+    }
+
     fn verified(&mut self, work: &mut Work, place: Place, part: &Call, priority: Option<i16>) {
-        let times = f64::from(part.times);
-        self.short_call(work, place, part.server, part.target, times, priority);
-        self.invoke(work, place, part, times, priority, Way::Called);
+        let group = self.scenario.servers[part.server].hosts;
+        for (host, times) in self.targets(part.server, part.target, 1.0) {
+            let there = Place { group, host, server: Some(part.server) };
+            self.client_side(work, place, (0, 0), times, false);
+            self.travel(work, place, there, sizes::of_locate(), times, false);
+            let entry = self.located(part.server, there);
+            work.call(entry, times, true);
+        }
+        self.invoke(work, place, part, f64::from(part.times), priority, Way::Called);
     }
 
     fn calls_of_class(&mut self, work: &mut Work, class: &Class, place: Place, calls: &[Call], often: f64) {
@@ -375,38 +431,95 @@ impl<'a> Builder<'a> {
         let operation = self.operation(call);
         let group = self.scenario.servers[call.server].hosts;
         let bodies = (operation.request_octets, operation.reply_octets);
-        let (request, reply) = octets(operation);
+        let octets = match way {
+            Way::Called => sizes::of_call(operation, priority),
+            Way::Forwarded { .. } => sizes::passed_on(operation),
+        };
+        let is_oneway = operation.is_oneway || way != Way::Called;
         for (host, times) in self.targets(call.server, call.target, times) {
-            let there = Place { group, host };
-            self.client_side(work, from, bodies, times, operation.is_oneway);
-            self.travel(work, from, there, request, reply, times, operation.is_oneway);
-            if way == Way::Forwarded {
-                // The server verifies the client, and calls it back.
-                self.serve_times(work, from, 0, 0, 2.0 * times);
-                self.travel(work, there, from, SHORT_OCTETS, SHORT_OCTETS, 2.0 * times, false);
+            let there = Place { group, host, server: Some(call.server) };
+            if from.server == there.server && from.host == host {
+                // Within a process the servant runs on its caller's thread.
+                let mut servant = Work::default();
+                self.servant(&mut servant, call.server, call.operation, there, priority);
+                work.join(servant, times);
+                continue;
             }
+            self.client_side(work, from, bodies, times, is_oneway);
+            self.travel(work, from, there, octets, times, is_oneway);
             let entry = self.entry(call, host, priority, way);
             work.call(entry, times, !operation.is_oneway);
         }
     }
 
-    fn short_call(
+    /// An exchange with a daemon that it answers at once, or after it has passed parts on.
+    fn ask_daemon(
         &mut self,
         work: &mut Work,
         from: Place,
-        server: usize,
-        target: Target,
-        times: f64,
+        daemon: usize,
+        octets: (u64, u64),
         priority: Option<i16>,
+        passes_on: &[Call],
     ) {
-        let group = self.scenario.servers[server].hosts;
-        for (host, times) in self.targets(server, target, times) {
-            let there = Place { group, host };
-            self.client_side(work, from, (0, 0), times, false);
-            self.travel(work, from, there, SHORT_OCTETS, SHORT_OCTETS, times, false);
-            let entry = self.short_entry(server, host, priority);
-            work.call(entry, times, true);
+        let there = self.daemon_place(daemon);
+        let bodies = (octets.0 as u32, octets.1 as u32);
+        let is_oneway = octets.1 == 0;
+        self.client_side(work, from, bodies, 1.0, is_oneway);
+        self.travel(work, from, there, octets, 1.0, is_oneway);
+        let lane = self.lane(daemon, priority);
+        let priority = priority.filter(|_| self.is_by_priority());
+        let key = EntryKey::Asked { server: daemon, host: 0, octets, priority };
+        let of_daemon = numbered(&self.scenario.servers[daemon].name, 0, self.hosts(there.group));
+        let mut served = Work::default();
+        self.serve(&mut served, there, bodies.0, bodies.1, is_oneway);
+        served.add(&self.scenario.dwell.execute, self.scenario.hosts[there.group].speed, 1.0);
+        for part in passes_on {
+            let body = self.operation(part).request_octets;
+            self.client_side(&mut served, there, (body, 0), f64::from(part.times), true);
         }
+        let task = self.threads_of_lane(daemon, 0, lane);
+        let entry = self.entry_of(key, task, &format!("{of_daemon}_asked"), served);
+        work.call(entry, 1.0, true);
+    }
+
+    /// A LocateRequest needs no thread of a pool.
+    fn located(&mut self, server: usize, there: Place) -> String {
+        let of_server = numbered(&self.scenario.servers[server].name, there.host, self.hosts(there.group));
+        let key = TaskKey::Located { server, host: there.host };
+        let task = Task { name: format!("{of_server}_locates"), ..unbounded() };
+        self.task_if_new(key, place_key(there), task);
+        let mut served = Work::default();
+        self.serve(&mut served, there, 0, 0, false);
+        let entry = EntryKey::Located { server, host: there.host };
+        self.entry_of(entry, key, &format!("{of_server}_located"), served)
+    }
+
+    /// What a client answers a server that asks whether it is there, or tells it a result of so many octets.
+    fn answered(&mut self, there: Place, octets: Option<u32>) -> String {
+        let name = numbered(&self.scenario.hosts[there.group].name, there.host, self.hosts(there.group));
+        let key = TaskKey::Answers { group: there.group, host: there.host };
+        let task = Task { name: format!("{name}_answers"), ..unbounded() };
+        self.task_if_new(key, place_key(there), task);
+        let mut served = Work::default();
+        self.serve(&mut served, there, octets.unwrap_or(0), 0, false);
+        if octets.is_some() {
+            served.add(&self.scenario.dwell.execute, self.scenario.hosts[there.group].speed, 1.0);
+        }
+        let entry = EntryKey::Answered { group: there.group, host: there.host, octets };
+        self.entry_of(entry, key, &format!("{name}_answered"), served)
+    }
+
+    /// The entry of a task that is there, which is made if it is new.
+    fn entry_of(&mut self, key: EntryKey, task: TaskKey, wanted: &str, work: Work) -> String {
+        if let Some(name) = self.entries.get(&key) {
+            return name.clone();
+        }
+        let name = self.unique(wanted);
+        self.entries.insert(key, name.clone());
+        let phase = Some(work.activity(format!("{name}_1"), None));
+        self.add_entry(task, Entry { name: name.clone(), open_rate: None, phase });
+        name
     }
 
     /// What a caller's processor does.
@@ -424,23 +537,16 @@ impl<'a> Builder<'a> {
     }
 
     /// What a server's processor does for a request, without the servant.
-    fn serve(&self, work: &mut Work, at: Place, request: u32, reply: u32) {
-        self.serve_times(work, at, request, reply, 1.0);
-    }
-
-    fn serve_times(&self, work: &mut Work, at: Place, request: u32, reply: u32, times: f64) {
+    fn serve(&self, work: &mut Work, at: Place, request: u32, reply: u32, is_oneway: bool) {
         let speed = self.scenario.hosts[at.group].speed;
         let dwell = &self.scenario.dwell;
-        let steps = [
-            &dwell.channel,
-            &dwell.thread_switch,
-            &dwell.read_request,
-            &dwell.find_object,
-            &dwell.write_reply,
-            &dwell.channel,
-        ];
-        steps.into_iter().for_each(|step| work.add(step, speed, times));
-        work.add(&Spread::Fixed(dwell.per_octet * (request + reply)), speed, times);
+        let reads = [&dwell.channel, &dwell.thread_switch, &dwell.read_request, &dwell.find_object];
+        reads.into_iter().for_each(|step| work.add(step, speed, 1.0));
+        work.add(&Spread::Fixed(dwell.per_octet * request), speed, 1.0);
+        if !is_oneway {
+            [&dwell.write_reply, &dwell.channel].into_iter().for_each(|step| work.add(step, speed, 1.0));
+            work.add(&Spread::Fixed(dwell.per_octet * reply), speed, 1.0);
+        }
     }
 
     fn entry(&mut self, call: &Call, host: u32, priority: Option<i16>, way: Way) -> String {
@@ -453,7 +559,7 @@ impl<'a> Builder<'a> {
         }
         let it = &self.scenario.servers[server];
         let op = &it.operations[operation];
-        let there = Place { group: it.hosts, host };
+        let there = Place { group: it.hosts, host, server: Some(server) };
         let mut wanted = format!("{}_{}", numbered(&it.name, host, self.hosts(it.hosts)), op.name);
         if let Some(priority) = priority {
             wanted = format!("{wanted}_{priority}");
@@ -461,10 +567,18 @@ impl<'a> Builder<'a> {
         let name = self.unique(&wanted);
         self.entries.insert(key, name.clone());
         let mut work = Work::default();
-        self.serve(&mut work, there, op.request_octets, op.reply_octets);
-        if way == Way::Forwarded {
+        let is_oneway = op.is_oneway || way != Way::Called;
+        self.serve(&mut work, there, op.request_octets, op.reply_octets, is_oneway);
+        if let Way::Forwarded { group, host } = way {
+            let client = Place { group, host, server: None };
             self.client_side(&mut work, there, (0, 0), 1.0, false);
+            self.travel(&mut work, there, client, sizes::of_locate(), 1.0, false);
+            let verified = self.answered(client, None);
+            work.call(verified, 1.0, true);
             self.client_side(&mut work, there, (op.reply_octets, 0), 1.0, false);
+            self.travel(&mut work, there, client, sizes::told(op), 1.0, false);
+            let told = self.answered(client, Some(op.reply_octets));
+            work.call(told, 1.0, true);
         }
         match it.lock {
             ServerLock::Process => {
@@ -490,7 +604,7 @@ impl<'a> Builder<'a> {
         }
         let it = &self.scenario.servers[server];
         let hosts = self.hosts(it.hosts);
-        let there = Place { group: it.hosts, host };
+        let there = Place { group: it.hosts, host, server: Some(server) };
         let of_server = numbered(&it.name, host, hosts);
         let name = self.unique(&format!("{of_server}_{}_locked", it.operations[operation].name));
         self.entries.insert(key, name.clone());
@@ -533,26 +647,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn short_entry(&mut self, server: usize, host: u32, priority: Option<i16>) -> String {
-        let lane = self.lane(server, priority);
-        let priority = priority.filter(|_| self.is_by_priority());
-        let key = EntryKey::Short { server, host, priority };
-        if let Some(name) = self.entries.get(&key) {
-            return name.clone();
-        }
-        let it = &self.scenario.servers[server];
-        let there = Place { group: it.hosts, host };
-        let of_server = numbered(&it.name, host, self.hosts(it.hosts));
-        let name = self.unique(&format!("{of_server}_handle"));
-        self.entries.insert(key, name.clone());
-        let mut work = Work::default();
-        self.serve(&mut work, there, 0, 0);
-        let task = self.threads_of_lane(server, host, lane);
-        let phase = Some(work.activity(format!("{name}_1"), None));
-        self.add_entry(task, Entry { name: name.clone(), open_rate: None, phase });
-        name
-    }
-
     fn sleep(&mut self, server: usize, operation: usize) -> String {
         let it = &self.scenario.servers[server];
         let op = &it.operations[operation];
@@ -571,14 +665,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Latency and bandwidth of a request and its reply. What a group's hosts send to themselves takes no link.
-    #[allow(clippy::too_many_arguments, reason = "they are all that a message's way depends on")]
     fn travel(
         &mut self,
         work: &mut Work,
         from: Place,
         to: Place,
-        request: u64,
-        reply: u64,
+        (request, reply): (u64, u64),
         times: f64,
         is_oneway: bool,
     ) {
@@ -641,15 +733,8 @@ impl<'a> Builder<'a> {
         wanted: &str,
         work: Work,
     ) -> String {
-        if let Some(name) = self.entries.get(&key) {
-            return name.clone();
-        }
-        let name = self.unique(wanted);
-        self.entries.insert(key, name.clone());
         self.task_if_new(task, processor, empty);
-        let phase = Some(work.activity(format!("{name}_1"), None));
-        self.add_entry(task, Entry { name: name.clone(), open_rate: None, phase });
-        name
+        self.entry_of(key, task, wanted, work)
     }
 }
 
@@ -689,14 +774,14 @@ impl Builder<'_> {
         };
         let of_server = numbered(&it.name, host, self.hosts(it.hosts));
         let name = match it.lanes.get(lane) {
-            Some(lane) => format!("{of_server}_from_{}", lane.priority),
+            Some(lane) => format!("{of_server}_lane_{}", lane.priority),
             None => of_server,
         };
         let pooled = self.all_in_one(it.hosts);
         let kind =
             threads.map_or(TaskKind::Unbounded, |threads| TaskKind::Threads(threads.saturating_mul(pooled)));
         let task = Task { name, kind, entries: Vec::new(), graph: Graph::default() };
-        self.task_if_new(key, place_key(Place { group: it.hosts, host }), task);
+        self.task_if_new(key, ProcessorKey::Host(it.hosts, host), task);
         key
     }
 
