@@ -477,8 +477,9 @@ impl Collector<'_> {
                 for part in parts {
                     joined.push(self.part(daemon, part, job)?);
                 }
-                let longest = joined.iter().map(|(length, _)| length.mean).fold(0.0, f64::max);
-                let around = self.ask_daemon(job, sizes.run, longest);
+                // Its thread waits for the last part.
+                let parts: Vec<Part> = joined.iter().map(|(_, part)| part.clone()).collect();
+                let around = self.ask_daemon(job, sizes.run, fork_join::mean_of_longest(&parts));
                 Ok(forked(around, joined))
             }
             Architecture::Forwarding => Ok(self.forwarded(job, &sizes, parts)),

@@ -85,8 +85,11 @@ fn the_rules_find_what_breaks_them() {
         ("task name=\"B\"", "task name=\"A\"", "two task elements are named `A`"),
         ("<solver-params", "<solver-params/><solver-params", "`solver-params` stands there 2 times"),
         ("<post-AND>", "<post-AND><activity name=\"nothing\"/>", "`nothing` is no activity of `daemon`"),
-        ("prob=\"0.5\"", "prob=\"0.7\"", "add up to 1.2"),
-        ("bound-to-entry=\"jobs_cycle\"", "bound-to-entry=\"jobs\"", "`jobs` is no entry of `jobs`"),
+        (
+            "bound-to-entry=\"daemon_jobs_cycle_1_1\"",
+            "bound-to-entry=\"jobs\"",
+            "`jobs` is no entry of `daemon`",
+        ),
         (
             "<reply-entry ",
             "<precedence><pre><activity name=\"x\"/></pre></precedence><entry ",

@@ -199,13 +199,6 @@ fn check_graph(task: &Element, problems: &mut Vec<String>) {
     let mut mentioned = Vec::new();
     for step in graph.iter().flat_map(|graph| graph.children("precedence")) {
         step.all(&["activity"], &mut mentioned);
-        for choice in step.children("post-OR") {
-            let chances = choice.children.iter().filter_map(|it| it.attribute("prob")?.parse::<f64>().ok());
-            let sum: f64 = chances.sum();
-            if (sum - 1.0).abs() > 1e-6 {
-                problems.push(format!("probabilities of a choice in `{name}` add up to {sum}"));
-            }
-        }
     }
     graph
         .iter()
@@ -348,8 +341,8 @@ const RULES_GRAPH: &Rules = &Rules {
 const RULES_STEP: &Rules = &Rules {
     attributes: &[],
     children: &[
-        Slot { names: &["pre", "pre-OR", "pre-AND"], least: 1, most: 1, rules: |name| mentions(name) },
-        Slot { names: &["post", "post-OR", "post-AND"], least: 0, most: 1, rules: |name| mentions(name) },
+        Slot { names: &["pre", "pre-AND"], least: 1, most: 1, rules: |name| mentions(name) },
+        Slot { names: &["post", "post-AND"], least: 0, most: 1, rules: |name| mentions(name) },
     ],
 };
 
@@ -357,7 +350,6 @@ const RULES_STEP: &Rules = &Rules {
 fn mentions(name: &str) -> &'static Rules {
     match name {
         "pre" | "post" => RULES_ONE,
-        "post-OR" => RULES_CHOICE,
         _ => RULES_SEVERAL,
     }
 }
@@ -372,15 +364,7 @@ const RULES_SEVERAL: &Rules = &Rules {
     children: &[Slot { names: &["activity"], least: 1, most: ANY, rules: |_| RULES_MENTION }],
 };
 
-const RULES_CHOICE: &Rules = &Rules {
-    attributes: &[],
-    children: &[Slot { names: &["activity"], least: 1, most: ANY, rules: |_| RULES_CHOSEN }],
-};
-
 const RULES_MENTION: &Rules = &Rules { attributes: &[("name", Kind::Text, true)], children: &[] };
-
-const RULES_CHOSEN: &Rules =
-    &Rules { attributes: &[("name", Kind::Text, true), ("prob", Kind::Number, true)], children: &[] };
 
 const RULES_REPLY: &Rules = &Rules {
     attributes: &[("name", Kind::Text, true)],

@@ -116,12 +116,8 @@ pub struct Graph {
 pub enum Step {
     /// One after the other.
     Then(String, String),
-    /// One of several, by probability.
-    Choose(String, Vec<(String, f64)>),
     /// All of several at once.
     Fork(String, Vec<String>),
     /// One, after all of several.
     Join(Vec<String>, String),
-    /// One, after any of several.
-    Merge(Vec<String>, String),
 }

@@ -95,6 +95,11 @@ enum TaskKey {
         class: usize,
         host: u32,
     },
+    /// Jobs of a class that does other things, too.
+    Jobs {
+        class: usize,
+        host: u32,
+    },
     Threads {
         server: usize,
         host: u32,
@@ -217,58 +222,61 @@ impl Builder<'_> {
             let place = Place { group: class.hosts, host, server: None };
             let name = self.unique(&numbered(&class.name, host, hosts));
             let entry = self.unique(&format!("{name}_cycle"));
-            let (phase, graph) = self.cycles(class, place, &entry);
+            let (phase, graph) = self.cycles(index, class, place, &entry);
             let entries = vec![Entry { name: entry, open_rate, phase }];
             self.task(key, place_key(place), Task { name, kind, entries, graph });
         }
     }
 
-    /// What a class does: one phase, or a graph if parts run at once.
-    fn cycles(&mut self, class: &Class, place: Place, entry: &str) -> (Option<Activity>, Graph) {
-        let weights = weights(class);
-        let has_forks = class.mix.iter().any(|it| matches!(it.cycle, Cycle::Job { .. }));
-        if !has_forks {
-            let mut work = Work::default();
-            for (cycle, weight) in class.mix.iter().zip(weights) {
-                if let Cycle::Calls(calls) = &cycle.cycle {
-                    self.calls_of_class(&mut work, class, place, calls, weight);
-                }
-            }
-            return (Some(work.activity(format!("{entry}_1"), None)), Graph::default());
-        }
-        let mut graph = Graph::default();
-        let start = format!("{entry}_begin");
-        graph.activities.push(Work::default().activity(start.clone(), Some(entry.to_owned())));
-        let mut ends = Vec::new();
-        let mut beginnings = Vec::new();
-        for (number, (cycle, weight)) in class.mix.iter().zip(weights).enumerate() {
-            let name = format!("{entry}_{}", number + 1);
-            beginnings.push((name.clone(), weight));
-            ends.push(match &cycle.cycle {
-                Cycle::Calls(calls) => {
-                    let mut work = Work::default();
-                    self.calls_of_class(&mut work, class, place, calls, 1.0);
-                    graph.activities.push(work.activity(name.clone(), None));
-                    name
-                }
+    /// What a class does: one phase, or the graph of its only job. Jobs beside other cycles are entries of a task without
+    /// bound, which the class calls as often as they come: solvers count what forks behind a choice of activities wrongly.
+    fn cycles(
+        &mut self,
+        index: usize,
+        class: &Class,
+        place: Place,
+        entry: &str,
+    ) -> (Option<Activity>, Graph) {
+        let mut work = Work::default();
+        let is_only = class.mix.len() == 1;
+        for (number, (cycle, weight)) in class.mix.iter().zip(weights(class)).enumerate() {
+            match &cycle.cycle {
+                Cycle::Calls(calls) => self.calls_of_class(&mut work, class, place, calls, weight),
                 Cycle::Job { architecture, parts, daemon } => {
-                    self.job(class, place, *architecture, parts, *daemon, &name, &mut graph)
+                    let job = if is_only {
+                        entry.to_owned()
+                    } else {
+                        self.unique(&format!("{entry}_{}", number + 1))
+                    };
+                    let mut graph = Graph::default();
+                    let first = format!("{job}_1");
+                    let last = self.job(class, place, *architecture, parts, *daemon, &first, &mut graph);
+                    graph.activities[0].begins = Some(job.clone());
+                    if is_only {
+                        return (None, graph);
+                    }
+                    graph.replies.push((job.clone(), last));
+                    self.add_job(index, place, &job, graph);
+                    work.call(job, weight, true);
                 }
-            });
-        }
-        let end = format!("{entry}_end");
-        match (beginnings.as_slice(), ends.as_slice()) {
-            ([(only, _)], [last]) => {
-                graph.steps.push(Step::Then(start, only.clone()));
-                graph.steps.push(Step::Then(last.clone(), end.clone()));
-            }
-            _ => {
-                graph.steps.push(Step::Choose(start, beginnings));
-                graph.steps.push(Step::Merge(ends, end.clone()));
             }
         }
-        graph.activities.push(Work::default().activity(end, None));
-        (None, graph)
+        (Some(work.activity(format!("{entry}_1"), None)), Graph::default())
+    }
+
+    fn add_job(&mut self, class: usize, place: Place, entry: &str, mut graph: Graph) {
+        let key = TaskKey::Jobs { class, host: place.host };
+        let name = format!(
+            "{}_jobs",
+            numbered(&self.scenario.classes[class].name, place.host, self.hosts(place.group))
+        );
+        self.task_if_new(key, place_key(place), Task { name, ..unbounded() });
+        if let Some(task) = self.tasks.get_mut(&key) {
+            task.entries.push(Entry { name: entry.to_owned(), open_rate: None, phase: None });
+            task.graph.activities.append(&mut graph.activities);
+            task.graph.steps.append(&mut graph.steps);
+            task.graph.replies.append(&mut graph.replies);
+        }
     }
 
     /// Adds a job to the graph of its client, and tells its last activity.

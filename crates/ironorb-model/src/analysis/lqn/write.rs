@@ -134,27 +134,17 @@ fn graph<W: io::Write>(graph: &Graph, to: &mut Writer<W>) -> io::Result<()> {
 }
 
 fn step<W: io::Write>(step: &Step, to: &mut Writer<W>) -> io::Result<()> {
-    let certain = |names: &[String]| names.iter().map(|name| (name.clone(), None)).collect::<Vec<_>>();
-    let one = |name: &String| vec![(name.clone(), None)];
+    let one = std::slice::from_ref;
     let (before, after) = match step {
         Step::Then(before, after) => (("pre", one(before)), ("post", one(after))),
-        Step::Choose(before, after) => {
-            let after = after.iter().map(|(name, probability)| (name.clone(), Some(*probability)));
-            (("pre", one(before)), ("post-OR", after.collect()))
-        }
-        Step::Fork(before, after) => (("pre", one(before)), ("post-AND", certain(after))),
-        Step::Join(before, after) => (("pre-AND", certain(before)), ("post", one(after))),
-        Step::Merge(before, after) => (("pre-OR", certain(before)), ("post", one(after))),
+        Step::Fork(before, after) => (("pre", one(before)), ("post-AND", after.as_slice())),
+        Step::Join(before, after) => (("pre-AND", before.as_slice()), ("post", one(after))),
     };
     to.create_element("precedence").write_inner_content(|to| {
         [before, after].iter().try_for_each(|(name, activities)| {
             to.create_element(*name).write_inner_content(|to| {
-                activities.iter().try_for_each(|(name, probability)| {
-                    let mut element = to.create_element("activity").with_attribute(("name", name.as_str()));
-                    if let Some(probability) = probability {
-                        element = element.with_attribute(("prob", number(*probability).as_str()));
-                    }
-                    element.write_empty()?;
+                activities.iter().try_for_each(|name| {
+                    to.create_element("activity").with_attribute(("name", name.as_str())).write_empty()?;
                     Ok(())
                 })
             })?;
