@@ -348,7 +348,9 @@ impl ClientEngine {
         let all: Vec<ConnectionId> = {
             let mut state = self.lock();
             state.is_shut_down = true;
-            state.links.keys().copied().collect()
+            let mut all: Vec<_> = state.links.keys().copied().collect();
+            all.sort_unstable();
+            all
         };
         for connection in all {
             // For a connection attempt, its calls see that the engine is shut down.

@@ -21,6 +21,7 @@ mod call;
 mod client;
 mod events;
 mod server;
+mod tables;
 mod upcall;
 
 pub use crate::driver::simulated::Simulation;

@@ -3,7 +3,7 @@
 //! The engine never runs a servant by itself. It announces a request that has arrived, and the driver says
 //! when the servant runs. So a simulator can give servants a duration and an order.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use ironorb_giop::connection::ConnectionConfig;
 use ironorb_giop::framer::Framer;
 
+use super::tables::{ConnectionQueue, NumberTable};
 use super::upcall::{Announced, EngineSink, EngineUpcall, Peer, WrittenApart};
 use super::{ClientEngine, ConnectionId, Time, UpcallNumber};
 use crate::connection::{
@@ -105,12 +106,12 @@ pub enum ServerAction {
 /// The server side of an ORB as a state machine.
 pub struct ServerEngine {
     orb: Arc<OrbCore>,
-    connections: BTreeMap<ConnectionId, Accepted>,
+    connections: NumberTable<ConnectionId, Accepted>,
     announced: Announced,
     /// The engine that may call clients over the connections that they have made.
     client: Weak<ClientEngine>,
     /// Connections whose sessions have not been asked what follows from the last events.
-    touched: BTreeSet<ConnectionId>,
+    touched: ConnectionQueue,
     /// Connections whose servants have replied after their upcalls, or over which calls leave.
     written: Arc<WrittenApart>,
     /// When sessions want to be looked at.
@@ -144,10 +145,10 @@ impl ServerEngine {
     pub(crate) fn of(orb: &Arc<OrbCore>, client: Weak<ClientEngine>) -> Self {
         ServerEngine {
             orb: orb.clone(),
-            connections: BTreeMap::new(),
+            connections: NumberTable::default(),
             announced: Announced::default(),
             client,
-            touched: BTreeSet::new(),
+            touched: ConnectionQueue::default(),
             written: Arc::default(),
             timeouts: BTreeSet::new(),
             timer: None,
@@ -199,11 +200,12 @@ impl ServerEngine {
             ServerEvent::Timer => {
                 self.timer = None;
                 let passed = self.timeouts.iter().take_while(|(at, _)| *at <= now);
-                self.touched.extend(passed.map(|(_, connection)| connection));
+                self.touched.extend(passed.map(|(_, connection)| *connection));
             }
             ServerEvent::Shutdown => {
                 self.is_shut_down = true;
-                let all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+                let mut all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+                all.sort_unstable();
                 all.into_iter().for_each(|connection| self.retire(connection));
             }
         }

@@ -1,7 +1,7 @@
 //! Requests that an engine has announced, and where their replies go.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -10,6 +10,7 @@ use ironorb_giop::connection::{ConnectionConfig, ServerConnection};
 use ironorb_giop::message::RequestId;
 use ironorb_giop::service_context::ListenPoint;
 
+use super::tables::NumberTable;
 use super::{ClientEngine, ConnectionId, Time, UpcallNumber};
 use crate::base::locks::LaneLock;
 use crate::connection::{Admission, DeferredAnswer, OnCancel, ServerSession, Work};
@@ -20,7 +21,7 @@ use crate::poa::{adapter::Session, servant::ReplySink};
 /// Requests that have been announced and not carried out.
 #[derive(Default)]
 pub(super) struct Announced {
-    upcalls: BTreeMap<UpcallNumber, EngineUpcall>,
+    upcalls: NumberTable<UpcallNumber, EngineUpcall>,
     next: u64,
     /// Those that were to be carried out and that an adapter or its manager does not admit yet.
     held: VecDeque<UpcallNumber>,

@@ -15,6 +15,7 @@ use crate::call::remote_call::{CallEvent, ConnectFailure};
 use crate::connection::{Batch, BatchDue, ClientActivity, OnCancel};
 use crate::driver::engine::call::{EngineCall, Stage};
 use crate::driver::engine::events::ClientAction;
+use crate::driver::engine::tables::{ConnectionQueue, NumberTable};
 use crate::driver::engine::upcall::{Announced, Peer, WrittenApart};
 use crate::driver::engine::{CallNumber, ConnectionId};
 use crate::driver::orb_core::OrbCore;
@@ -22,10 +23,10 @@ use crate::object::server_profile::{ServerEndpoint, ServerTarget};
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) calls: BTreeMap<CallNumber, Box<EngineCall>>,
-    pub(super) links: BTreeMap<ConnectionId, Link>,
+    pub(super) calls: NumberTable<CallNumber, Box<EngineCall>>,
+    pub(super) links: NumberTable<ConnectionId, Link>,
     /// Each connection of `links`, by its endpoint.
-    pub(super) endpoints: BTreeMap<Endpoint, ConnectionId>,
+    pub(super) endpoints: NumberTable<Endpoint, ConnectionId>,
     /// Connections that clients of this ORB have made, by the addresses at which their objects are called over them. The
     /// newest is the last.
     pub(super) accepted: BTreeMap<(String, u16), Vec<ConnectionId>>,
@@ -36,7 +37,7 @@ pub(super) struct State {
     /// The time to which the driver's timer is set.
     pub(super) timer: Option<Time>,
     /// Connections that may have bytes to transmit.
-    pub(super) talking: BTreeSet<ConnectionId>,
+    pub(super) talking: ConnectionQueue,
     /// Requests of peers over connections of this engine.
     pub(super) announced: Announced,
     /// Connections on which such a request was answered after its upcall.
@@ -60,8 +61,8 @@ pub(super) struct Aftermath {
     pub(super) unblocked: Vec<CallNumber>,
 }
 
-/// A host, a port, and which of the connections to them.
-pub(super) type Endpoint = (String, u16, usize);
+/// The number of an endpoint, and which of the connections to it.
+pub(super) type Endpoint = (u64, usize);
 
 /// What is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,7 +160,7 @@ impl State {
             Some(Link { state: LinkState::Open(open), origin: Origin::Accepted(peer), .. }) => {
                 take_bytes(open).inspect(|bytes| peer.send(bytes));
             }
-            _ => drop(self.talking.insert(connection)),
+            _ => self.talking.insert(connection),
         }
     }
 
@@ -198,7 +199,7 @@ impl State {
             Err(event) => return Some(event),
         };
         let endpoint = endpoint_of(orb, &server, engine_call);
-        let found = self.connection_to(&endpoint).and_then(|id| Some((id, self.links.get_mut(&id)?)));
+        let found = self.connection_to(endpoint, &server).and_then(|id| Some((id, self.links.get_mut(&id)?)));
         let Some((connection, link)) = found else { return Some(CallEvent::Unconnected) };
         let open = match &mut link.state {
             LinkState::Open(open) => open,
@@ -311,7 +312,7 @@ impl State {
 
     /// Has all connections send what is pending.
     pub(super) fn flush(&mut self) {
-        self.talking.extend(self.links.keys());
+        self.talking.extend(self.links.keys().copied());
     }
 
     /// Connects to an address, for a call that waits until then.
@@ -331,12 +332,13 @@ impl State {
         let endpoint = endpoint_of(orb, &server, engine_call);
         let limit = now + orb.config.connect_timeout;
         let until = until.map_or(limit, |until| until.min(limit));
-        let origin = Origin::Own { endpoint: endpoint.clone(), known: server.endpoint };
+        let (host, port) = server.endpoint.address().tcp().unwrap_or_default();
+        let host = host.to_owned();
+        let origin = Origin::Own { endpoint, known: server.endpoint };
         let state = LinkState::Connecting { until, waiting: vec![call] };
         let connection = self.add(Link::new(origin, state, now));
         self.deadlines.insert((until, Due::Connect(connection)));
-        self.endpoints.insert(endpoint.clone(), connection);
-        let (host, port, _) = endpoint;
+        self.endpoints.insert(endpoint, connection);
         self.actions.push_back(ClientAction::Connect { connection, host, port });
         engine_call.stage = Stage::Connecting(connection);
         None
@@ -478,16 +480,20 @@ impl State {
     }
 
     /// The connection for calls to an endpoint. One that the endpoint itself has made serves where there is no other.
-    pub(super) fn connection_to(&self, endpoint: &Endpoint) -> Option<ConnectionId> {
+    pub(super) fn connection_to(&self, endpoint: Endpoint, target: &ServerTarget) -> Option<ConnectionId> {
         let is_usable = |connection: &&ConnectionId| match self.links.get(connection).map(|link| &link.origin)
         {
             Some(Origin::Accepted(peer)) => !peer.session.is_ending(),
             _ => false,
         };
-        let own = self.endpoints.get(endpoint);
+        let own = self.endpoints.get(&endpoint);
         own.or_else(|| {
+            if self.accepted.is_empty() {
+                return None;
+            }
             // An older one may have lost its client without notice.
-            let accepted = self.accepted.get(&(endpoint.0.clone(), endpoint.1))?;
+            let (host, port) = target.endpoint.address().tcp()?;
+            let accepted = self.accepted.get(&(host.to_owned(), port))?;
             accepted.iter().rev().find(is_usable)
         })
         .copied()
@@ -624,8 +630,7 @@ fn target_of(engine_call: &EngineCall, index: usize) -> Result<(ServerTarget, Re
 
 /// The connection that a call uses to a target.
 fn endpoint_of(orb: &OrbCore, target: &ServerTarget, engine_call: &EngineCall) -> Endpoint {
-    let (host, port) = target.endpoint.address().tcp().unwrap_or_default();
-    (host.to_owned(), port, engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
+    (target.endpoint.number(), engine_call.caller % orb.config.connections_per_endpoint_max.max(1))
 }
 
 /// Takes the bytes that wait to be sent on a connection.
