@@ -257,7 +257,7 @@ impl Reference {
     }
 
     /// The object key of the first IIOP profile; empty where there is none.
-    pub(super) fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         self.request.object_key()
     }
 

@@ -32,6 +32,18 @@ pub use server::{ServerAction, ServerEngine, ServerEvent};
 pub use upcall::EngineUpcall;
 
 pub use crate::base::time::Time;
+use crate::object::ObjectRef;
+
+/// The key of the object that a reference is to.
+pub fn object_key(reference: &ObjectRef) -> &[u8] {
+    reference.routes().key()
+}
+
+/// A reference to another object of the same server, with the same policies, for drivers that know the keys there: it takes
+/// no IOR, and costs less than to read one. `None` if the reference has no object key, or several.
+pub fn reference_with_key(reference: &ObjectRef, object_key: &[u8]) -> Option<ObjectRef> {
+    reference.with_key(object_key)
+}
 
 /// A connection of one engine. A client engine numbers its own connections; the driver of a server engine
 /// numbers those that it accepts. A number is never used again.

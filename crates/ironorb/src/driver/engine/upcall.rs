@@ -103,9 +103,15 @@ impl EngineUpcall {
 
     /// Runs the servant. Its reply is written when this returns, or later if the servant says so.
     pub fn run(&mut self) {
+        self.run_at(self.now);
+    }
+
+    /// Runs the servant at a time after the upcall began: the driver has had it take so long before it runs. Its reply is
+    /// written when this returns, or later if the servant says so.
+    pub fn run_at(&mut self, now: Time) {
         let _alone = WithoutWaits::begin();
-        let EngineUpcall { work, peer, agreements, orb, now, .. } = self;
-        let sink = EngineSink::new(peer, orb, *now);
+        let EngineUpcall { work, peer, agreements, orb, .. } = self;
+        let sink = EngineSink::new(peer, orb, now);
         match peer.session.admit() {
             Admission::Run => work.carry_out(orb, agreements, &sink),
             Admission::RunWithinLimits => work.carry_out_within_limits(orb, agreements, &sink),
