@@ -48,5 +48,5 @@ pub use children::{SEEDS, run};
 pub use faults::{Fault, Faults};
 pub use ironorb_model::scenario::Link;
 pub use ironorb_sim_macros::test;
-pub use sim::{Host, Sim};
-pub use world::Counts;
+pub use sim::{Host, Sim, compute};
+pub use world::{Costs, Counts};

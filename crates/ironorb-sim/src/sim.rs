@@ -11,7 +11,7 @@ use ironorb_model::{Random, Time};
 use crate::Link;
 use crate::calls::{give_way, inside};
 use crate::faults::{Fault, Faults, Planned};
-use crate::world::{Counts, HostId, Why};
+use crate::world::{Costs, Counts, HostId, Why};
 
 /// A simulation, as its test has it. The test's own code runs in it as well, on a host without a program.
 #[derive(Debug)]
@@ -80,6 +80,11 @@ impl Sim {
     /// Says how many processors programs on a host see: 4 otherwise.
     pub fn set_cores(&mut self, host: &Host, cores: u32) {
         inside(|state| state.hosts[host.id.0].cores = cores.max(1));
+    }
+
+    /// Says what calls of the system take of hosts' processors: nothing otherwise. Set it before programs start.
+    pub fn set_costs(&mut self, costs: Costs) {
+        inside(|state| state.costs = costs);
     }
 
     /// Sets a host's clock of the day ahead of the others'. Its steady clock is right.
@@ -251,6 +256,15 @@ impl Sim {
         if let Some(failure) = inside(|state| state.failure.take()) {
             panic!("{failure}");
         }
+    }
+}
+
+/// Has the calling thread compute for this long on a processor of its host: servants say so what their code takes, since virtual
+/// time does not move while code runs. Threads that compute share the host's processors, and go before others by their scheduling
+/// class and priority. Outside of a simulation it does nothing.
+pub fn compute(time: Duration) {
+    if crate::calls::is_simulated() {
+        crate::calls::compute(time);
     }
 }
 

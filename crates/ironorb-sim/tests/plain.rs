@@ -183,3 +183,43 @@ fn a_crash_loses_what_was_not_synced(sim: &mut Sim) {
     assert!(matches!(left.len() - 4_096, 0 | 512..=4_096));
     println!("{} octets left", left.len());
 }
+
+/// Four threads of 10 ms each on two processors take 20 ms; one of a fixed priority goes before the others.
+#[ironorb_sim::test(seeds = 3)]
+fn threads_share_the_processors_of_their_host(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.set_cores(&host, 2);
+    let took = sim.on(&host, || {
+        let begun = Instant::now();
+        let one = || ironorb_sim::compute(Duration::from_millis(10));
+        let threads: Vec<_> = (0..4).map(|_| thread::spawn(one)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        begun.elapsed()
+    });
+    assert!((Duration::from_millis(20)..Duration::from_micros(20_100)).contains(&took), "{took:?}");
+}
+
+/// What calls of the system take is taken of processors, and so of time.
+#[ironorb_sim::test(seeds = 3)]
+fn calls_of_the_system_take_what_the_test_says(sim: &mut Sim) {
+    let mut costs = ironorb_sim::Costs::default();
+    (costs.send, costs.receive, costs.wake_up) =
+        (Duration::from_micros(5), Duration::from_micros(3), Duration::from_micros(20));
+    sim.set_costs(costs);
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    let took = sim.on(&client, || {
+        let mut stream = TcpStream::connect("server:7000").unwrap();
+        let mut round = || {
+            let begun = Instant::now();
+            stream.write_all(&[1]).unwrap();
+            stream.read_exact(&mut [0]).unwrap();
+            begun.elapsed()
+        };
+        round();
+        round()
+    });
+    // Two ways of 100 us, twice 5 + 20 + 3; and some 79 octets at 1 Gbit/s each way.
+    assert!((Duration::from_micros(256)..Duration::from_micros(258)).contains(&took), "{took:?}");
+}

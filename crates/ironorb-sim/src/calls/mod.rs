@@ -23,6 +23,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::time::Duration;
 
 pub(crate) use baton::Baton;
 
@@ -144,6 +145,13 @@ fn check_conditions() {
     }
 }
 
+/// Has the calling thread compute on a processor of its host.
+pub(crate) fn compute(time: Duration) {
+    if inside(|state| state.compute(time)) {
+        give_way();
+    }
+}
+
 /// At a call of the system another thread may go on first, as the seed has it.
 fn may_give_way() {
     if with(State::is_preempted) == Some(true) {
@@ -161,7 +169,9 @@ fn until_answered<T>(
     loop {
         match inside(&mut call) {
             Err(libc::EAGAIN) if inside(&mut wait) => {
-                if give_way() == Why::TimeOver {
+                let why = give_way();
+                compute(inside(|state| state.costs.wake_up));
+                if why == Why::TimeOver {
                     return Err(libc::EAGAIN);
                 }
             }

@@ -7,7 +7,7 @@ use ironorb_model::Time;
 use libc::{iovec, msghdr, sockaddr, sockaddr_in, socklen_t};
 
 use super::files::is_ours;
-use super::{c_answer, c_done, inside, is_simulated, may_give_way, raw, until_answered};
+use super::{c_answer, c_done, compute, inside, is_simulated, may_give_way, raw, until_answered};
 use crate::world::Endpoint;
 
 #[unsafe(no_mangle)]
@@ -115,6 +115,7 @@ unsafe extern "C" fn accept4(
 
 /// Sends to a descriptor of the simulation, and waits for room unless flags or descriptor say otherwise.
 pub(super) fn send(descriptor: c_int, pieces: &[&[u8]], flags: c_int) -> isize {
+    compute(inside(|state| state.costs.send));
     let mut pieces = pieces.to_vec();
     let mut sent = 0;
     loop {
@@ -169,6 +170,9 @@ pub(super) fn receive(descriptor: c_int, into: &mut [&mut [u8]], flags: c_int) -
             waits
         },
     );
+    if received.is_ok() {
+        compute(inside(|state| state.costs.receive));
+    }
     c_answer(received) as isize
 }
 

@@ -195,7 +195,9 @@ fn deadline(operation: c_int, given: &timespec) -> Time {
 fn wait_at(address: usize, mask: u32, until: Option<Time>) -> Result<c_long, c_int> {
     inside(|state| state.wait_at(address, mask, until));
     give_way();
-    match inside(|state| state.end_wait_at(address)) {
+    let is_woken = inside(|state| state.end_wait_at(address));
+    super::compute(inside(|state| state.costs.wake_up));
+    match is_woken {
         true => Ok(0),
         false => Err(libc::ETIMEDOUT),
     }

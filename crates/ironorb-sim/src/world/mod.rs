@@ -8,6 +8,7 @@ mod faults;
 mod futexes;
 mod hosts;
 mod network;
+mod processors;
 mod sockets;
 mod threads;
 
@@ -15,13 +16,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb_model::{Agenda, Digest, Random, Time};
+use ironorb_model::{Agenda, Digest, Processor, Random, Time};
 
 pub(crate) use descriptors::{FIRST_DESCRIPTOR, Interest, PollRequest};
 pub(crate) use disk::{Change, Inode, Repair, Step, What};
 pub(crate) use futexes::PiAnswer;
 pub(crate) use hosts::{Host, HostId};
 pub(crate) use network::Network;
+pub use processors::Costs;
 pub(crate) use sockets::Endpoint;
 pub(crate) use threads::{Scheduling, Thread, ThreadId, Why};
 
@@ -46,6 +48,9 @@ pub(crate) struct State {
     network: Network,
     disk: disk::Disk,
     futexes: Futexes,
+    processors: BTreeMap<HostId, Processor>,
+    /// What calls of the system take of a processor.
+    pub(crate) costs: Costs,
     /// Numbers that programs ask the system for.
     pub(crate) entropy: Random,
     /// Which of those that are ready goes on.
@@ -107,14 +112,14 @@ pub(crate) enum Event {
     Arrives { to: SideId, segment: Segment },
     /// One side learns that the other takes bytes again.
     Room { to: SideId },
+    /// A processor's next decision.
+    Tick { machine: HostId, core: u32, generation: u32 },
     /// An entry of the script.
     Scripted(u64),
 }
 
 impl State {
     pub(crate) fn new(seed: u64) -> State {
-        let mut network = Network::default();
-        network.seed(seed);
         State {
             agenda: Agenda::default(),
             threads: Vec::new(),
@@ -124,9 +129,11 @@ impl State {
             files: Files::default(),
             connections: Vec::new(),
             listeners: Vec::new(),
-            network,
+            network: Network::new(seed),
             disk: disk::Disk::default(),
             futexes: Futexes::default(),
+            processors: BTreeMap::new(),
+            costs: Costs::default(),
             entropy: Random::stream(seed, 1),
             order: Random::stream(seed, 2),
             digest: Digest::default(),
@@ -194,6 +201,7 @@ impl State {
             Event::Answered { connection, is_accepted } => self.answer_client(connection, is_accepted),
             Event::Arrives { to, segment } => self.arrive(to, segment),
             Event::Room { to } => self.tell_room(to),
+            Event::Tick { machine, core, generation } => self.tick(machine, core, generation),
             Event::Scripted(number) => {
                 self.note(2, at.as_ns(), number);
                 if let Some(what) = self.scripted.remove(&number) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ironorb_model::scenario::Link;
-use ironorb_model::{Random, Time};
+use ironorb_model::{LinkState, Random, Stream, Time};
 
 use super::HostId;
 
@@ -14,9 +14,9 @@ pub(crate) struct Network {
     links: BTreeMap<(HostId, HostId), Link>,
     /// Pairs between which nothing passes, the lesser host first.
     cut: BTreeSet<(HostId, HostId)>,
-    /// When the last octet that one host has sent to another has left it.
-    sent_until: BTreeMap<(HostId, HostId), Time>,
-    random: Random,
+    /// What each link carries, one way.
+    states: BTreeMap<(HostId, HostId), LinkState>,
+    seed: u64,
 }
 
 /// A link of a machine room: 100 us, 1 Gbit/s.
@@ -41,21 +41,15 @@ const LOOPBACK: Link = Link {
     ..DEFAULT_LINK
 };
 
-impl Default for Network {
-    fn default() -> Self {
+impl Network {
+    pub(super) fn new(seed: u64) -> Network {
         Network {
             default_link: DEFAULT_LINK,
             links: BTreeMap::new(),
             cut: BTreeSet::new(),
-            sent_until: BTreeMap::new(),
-            random: Random::stream(0, 0),
+            states: BTreeMap::new(),
+            seed,
         }
-    }
-}
-
-impl Network {
-    pub(crate) fn seed(&mut self, seed: u64) {
-        self.random = Random::stream(seed, 3);
     }
 
     pub(crate) fn set_link(&mut self, a: HostId, b: HostId, link: Link) {
@@ -81,28 +75,26 @@ impl Network {
         a != b && self.cut.contains(&pair(a, b))
     }
 
-    /// When what one host sends another now has arrived.
-    pub(super) fn arrival(&mut self, from: HostId, to: HostId, octets: usize, now: Time) -> Time {
+    /// When what one host sends another now has arrived, behind what it has sent before on the same stream.
+    pub(super) fn arrival(
+        &mut self,
+        (from, to): (HostId, HostId),
+        octets: usize,
+        now: Time,
+        stream: &mut Stream,
+    ) -> Time {
         let link = self.link(from, to);
-        let packets = octets.div_ceil(link.mtu.max(1) as usize).max(1);
-        let carried = (octets + packets * link.packet_overhead as usize) as u64;
-        let begun = self.sent_until.get(&(from, to)).copied().unwrap_or(now).max(now);
-        let sending = link.bandwidth.map_or(0, |bits| carried.saturating_mul(8_000_000_000) / bits.max(1));
-        let sent = begun + Duration::from_nanos(sending);
-        self.sent_until.insert((from, to), sent);
-        let jitter = self.random.below(link.jitter.as_nanos() as u64 + 1);
-        let mut late = Duration::from_nanos(jitter);
-        for _ in 0..packets {
-            // TCP sends a lost packet again after twice the time of the last attempt.
-            let mut wait = link.retransmit_after;
-            while self.random.is_so(link.loss) && wait < Duration::from_secs(100) {
-                late += wait;
-                wait *= 2;
-            }
-        }
-        sent + link.latency + late
+        let seed = self.seed;
+        let number = ((from.0 as u64) << 32) | to.0 as u64;
+        let state = self.states.entry((from, to));
+        let state = state.or_insert_with(|| LinkState::new(Random::stream(seed ^ LINKS, number)));
+        // A link that is cut is not asked: what is sent there is held.
+        state.send(&link, now, octets as u64, stream).unwrap_or(Time::NEVER)
     }
 }
+
+/// Sets the random numbers of links apart from others of the seed.
+const LINKS: u64 = 0x6c69_6e6b;
 
 fn pair(a: HostId, b: HostId) -> (HostId, HostId) {
     (a.min(b), a.max(b))

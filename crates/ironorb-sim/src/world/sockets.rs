@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use ironorb_model::Time;
+use ironorb_model::{Stream, Time};
 use libc::{
     EADDRINUSE, EAGAIN, ECONNREFUSED, ECONNRESET, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EPIPE, EPOLLERR,
     EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP, ETIMEDOUT,
@@ -63,8 +63,8 @@ struct Side {
     received: VecDeque<u8>,
     /// Octets that are on their way to this side.
     under_way: usize,
-    /// When what was last sent to this side arrives: nothing later overtakes it.
-    last_arrival: Time,
+    /// How far what was sent to this side has come: nothing later overtakes it.
+    stream: Stream,
     /// The most octets that may be on their way or unread.
     window: usize,
     /// The other side sends no more.
@@ -99,7 +99,7 @@ impl Side {
             file,
             received: VecDeque::new(),
             under_way: 0,
-            last_arrival: Time::ZERO,
+            stream: Stream::default(),
             window: WINDOW,
             has_end: false,
             is_shut: false,
@@ -394,7 +394,7 @@ impl State {
             self.enter(at, Event::Answered { connection, is_accepted: false });
             return;
         }
-        let at = self.network.arrival(from, to, 0, self.agenda.now());
+        let at = self.control_arrival(from, to);
         self.enter(at, Event::Reaches { connection });
     }
 
@@ -425,7 +425,7 @@ impl State {
         }
         let answered = match listener.is_some() && !has_room {
             true => self.now() + GIVES_UP_CONNECTING,
-            false => self.network.arrival(host, client, 0, self.agenda.now()),
+            false => self.control_arrival(host, client),
         };
         self.enter(answered, Event::Answered { connection, is_accepted: has_room });
     }
@@ -446,6 +446,11 @@ impl State {
         }
     }
 
+    /// When a segment without octets arrives that belongs to no stream yet.
+    fn control_arrival(&mut self, from: HostId, to: HostId) -> Time {
+        self.network.arrival((from, to), 0, self.agenda.now(), &mut Stream::default())
+    }
+
     fn transmit(&mut self, to: SideId, segment: Segment) {
         let (from_host, to_host) = (self.side(to.other()).host, self.side(to).host);
         if !self.hosts[from_host.0].is_up {
@@ -455,9 +460,8 @@ impl State {
             return self.side_mut(to).held.push_back(segment);
         }
         let octets = if let Segment::Octets(octets) = &segment { octets.len() } else { 0 };
-        let at = self.network.arrival(from_host, to_host, octets, self.agenda.now());
-        let at = at.max(self.side(to).last_arrival);
-        self.side_mut(to).last_arrival = at;
+        let stream = &mut self.connections[to.connection].sides[to.side].stream;
+        let at = self.network.arrival((from_host, to_host), octets, self.agenda.now(), stream);
         self.enter(at, Event::Arrives { to, segment });
     }
 
@@ -498,7 +502,7 @@ impl State {
             return;
         }
         let (from, to) = (self.side(at).host, self.side(other).host);
-        let when = self.network.arrival(from, to, 0, self.agenda.now());
+        let when = self.control_arrival(from, to);
         self.enter(when, Event::Room { to: other });
     }
 

@@ -248,6 +248,7 @@ impl State {
                     self.files.remove_waiter(file, ThreadId(index));
                 }
                 self.ready.retain(|&ready| ready.0 != index);
+                self.stop_computing(ThreadId(index));
             }
         }
     }
