@@ -27,9 +27,9 @@ fn subscribers(reference: &str) -> (Orb, ExtentRange<SubscriberRef>) {
     (orb, subscribers)
 }
 
-#[ironorb_sim::test(seeds = 20)]
+#[ironorb_sim::test(seeds = 10)]
 fn no_answer_is_older_than_its_lag(sim: &mut Sim) {
-    sim.set_clock_cost(Duration::from_micros(20)); // as long as a question of the cache takes, with what a program does beside
+    sim.set_clock_cost(Duration::from_micros(50)); // a question and what a program does beside it
     let reference: Arc<Mutex<String>> = Arc::default();
     let told = reference.clone();
     let registry = sim.host("registry", move || serve(&told));
@@ -47,7 +47,7 @@ fn no_answer_is_older_than_its_lag(sim: &mut Sim) {
             let mut asked = 0;
             // A question that fails is asked again: a link may be cut for a while.
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(2) {
+            while begun.elapsed() < Duration::from_millis(1_200) {
                 match front_end::run(&subscribers, 50, Duration::from_millis(300), seed, &ledger) {
                     Ok(tally) => {
                         assert_eq!(tally.stale, 0, "of {} answers", tally.asked);
@@ -70,7 +70,7 @@ fn no_answer_is_older_than_its_lag(sim: &mut Sim) {
     sim.on(&clerk, move || {
         let (_orb, subscribers) = subscribers(&reference);
         let opened = Instant::now();
-        for round in 0..100_u64 {
+        for round in 0..60_u64 {
             front_end::port(&subscribers, round * 7 % 50, opened, &noted).unwrap();
             std::thread::sleep(Duration::from_millis(10));
         }
