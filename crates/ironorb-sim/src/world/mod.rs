@@ -7,6 +7,7 @@ mod disk;
 mod faults;
 mod futexes;
 mod hosts;
+mod messages;
 mod network;
 mod processors;
 mod sockets;
@@ -98,6 +99,8 @@ pub struct Counts {
     pub segments: u64,
     /// Their octets.
     pub octets: u64,
+    /// GIOP messages in them.
+    pub messages: u64,
 }
 
 /// What happens at a time.

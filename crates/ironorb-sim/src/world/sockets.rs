@@ -10,6 +10,7 @@ use libc::{
 };
 
 use super::descriptors::{FileId, Kind};
+use super::messages::Messages;
 use super::{Answer, Event, HostId, State};
 
 /// An address and a port.
@@ -77,6 +78,8 @@ struct Side {
     error: Option<i32>,
     /// What was sent to this side while nothing passed.
     held: VecDeque<Segment>,
+    /// The GIOP messages that it has sent.
+    messages: Messages,
     /// It found no room, and is to hear of it.
     wants_room: bool,
 }
@@ -106,6 +109,7 @@ impl Side {
             is_closed: false,
             error: None,
             held: VecDeque::new(),
+            messages: Messages::default(),
             wants_room: false,
         }
     }
@@ -230,6 +234,7 @@ impl State {
         }
         self.counts.segments += 1;
         self.counts.octets += sent as u64;
+        self.counts.messages += self.side_mut(from).messages.take(&octets);
         self.digest.take(self.now().as_ns());
         self.digest.take_octets(&octets);
         if let Some(trace) = &mut self.trace {
