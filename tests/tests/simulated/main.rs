@@ -4,4 +4,3 @@
 mod agent;
 mod levels;
 mod naming;
-mod speed;
