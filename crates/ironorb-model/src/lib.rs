@@ -15,6 +15,7 @@ mod observations;
 mod processor;
 pub mod queueing;
 mod random;
+pub mod report;
 pub mod scenario;
 mod time;
 

@@ -3,4 +3,5 @@
 mod agenda;
 mod analysis;
 mod queueing;
+mod reports;
 mod scenarios;

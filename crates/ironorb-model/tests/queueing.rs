@@ -17,9 +17,12 @@ fn run(text: &str, seed: u64, warm_up: Duration) -> Observations {
     queueing::run(&scenario(text), seed, warm_up).expect("a run that ends")
 }
 
+/// A number that a run has shown.
+type Figure = fn(&Observations) -> f64;
+
 /// Checks means of runs with different seeds against theory: each may be off by four standard errors, and these must be small
 /// enough to tell something.
-fn check(text: &str, theory: &[(fn(&Observations) -> f64, f64)]) {
+fn check(text: &str, theory: &[(Figure, f64)]) {
     const RUNS: u64 = 16;
     let scenario = scenario(text);
     let warm_up = scenario.span / 10;
@@ -66,7 +69,7 @@ fn one_server_with_exponential_times() {
     // M/M/1: W = 1 / (mu - lambda).
     let text = station(1, r#"{ exponential = "0.6ms" }"#, POISSON);
     // In the queue: lambda (W - 1 / mu).
-    let theory: [(fn(&Observations) -> f64, f64); 3] = [
+    let theory: [(Figure, f64); 3] = [
         (response_ms, 1.0 / (1.0 / 0.6 - 1.0)),
         (|seen| pool_of(seen).utilisation, 0.6),
         (|seen| pool_of(seen).queue_mean, 0.36 / 0.4),

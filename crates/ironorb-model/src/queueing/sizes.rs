@@ -106,8 +106,8 @@ pub(super) struct JobSizes {
 
 impl JobSizes {
     pub(super) fn of(parts: u64, request_octets: u64, reply_octets: u64) -> JobSizes {
-        let part = octets_of(|w| write_part(w));
-        let report = octets_of(|w| write_report(w));
+        let part = octets_of(write_part);
+        let report = octets_of(write_report);
         let plan = 40;
         let jobs_request = 8 + parts * part + request_octets + plan;
         JobSizes {
@@ -129,7 +129,7 @@ impl JobSizes {
 
     /// A result on its way to the client, with this many octets.
     pub(super) fn told(reply_octets: u64) -> MessageSizes {
-        let report = octets_of(|w| write_report(w));
+        let report = octets_of(write_report);
         MessageSizes::of("part_done", 16 + report + reply_octets, 0, false)
     }
 }

@@ -375,8 +375,8 @@ impl<'t> Reader<'t> {
 
     fn known(&mut self, name: &str, value: Value<'t>, known: &[String], what: &str) -> Option<usize> {
         let place = known.iter().position(|known| known == name);
-        // Where none could be read, that has been told.
-        if place.is_none() && !(known.is_empty() && !self.problems.is_empty()) {
+        let is_told = known.is_empty() && !self.problems.is_empty(); // that none could be read
+        if place.is_none() && !is_told {
             let mend = did_you_mean(name, known.iter().map(String::as_str));
             self.problem(value.span().start, format!("there is no {what} `{name}`"), mend);
         }

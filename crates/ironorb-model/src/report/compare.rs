@@ -1,0 +1,117 @@
+//! Two scenarios, run with the same seeds.
+
+use super::{Experiment, Interval, RunOrder, experiment};
+use crate::Observations;
+use crate::scenario::{Replications, Scenario};
+
+/// Two experiments whose runs belong together, seed by seed.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The first one.
+    pub before: Experiment,
+    /// The second one.
+    pub after: Experiment,
+    /// What both have, in the order of the first.
+    pub differences: Vec<Difference>,
+}
+
+/// How much a figure differs: the second less the first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Of which class or resource.
+    pub of: String,
+    /// Which figure: `response s`, `throughput /s`, `p99 s`, `utilisation`, `octets /s`.
+    pub figure: &'static str,
+    /// The first one's.
+    pub before: Interval,
+    /// The second one's.
+    pub after: Interval,
+    /// The mean of the differences of runs with the same seed.
+    pub difference: Interval,
+}
+
+impl Difference {
+    /// Whether the interval of the difference leaves out zero.
+    pub fn is_clear(&self) -> bool {
+        let (low, high) = self.difference.ends();
+        low > 0.0 || high < 0.0
+    }
+}
+
+/// Runs both scenarios equally often, with the seeds of the first: as often as either asks for.
+///
+/// # Errors
+/// That of the first run that fails.
+pub fn compare<E>(
+    (before, mut run_before): (&Scenario, impl FnMut(RunOrder) -> Result<Observations, E>),
+    (after, mut run_after): (&Scenario, impl FnMut(RunOrder) -> Result<Observations, E>),
+) -> Result<Comparison, E> {
+    let after = Scenario { seed: before.seed, ..after.clone() };
+    let first = experiment(before, &mut run_before)?;
+    let second = experiment(&after, &mut run_after)?;
+    let count = first.runs.len().max(second.runs.len()) as u32;
+    let exactly = |scenario: &Scenario| {
+        let replications = Replications { min: count, max: count, ..scenario.replications };
+        Scenario { replications, ..scenario.clone() }
+    };
+    let is_short = |experiment: &Experiment| (experiment.runs.len() as u32) < count;
+    let before = if is_short(&first) { experiment(&exactly(before), run_before)? } else { first };
+    let after = if is_short(&second) { experiment(&exactly(&after), run_after)? } else { second };
+    let differences = differences(&before, &after);
+    Ok(Comparison { before, after, differences })
+}
+
+fn differences(before: &Experiment, after: &Experiment) -> Vec<Difference> {
+    let mut all = Vec::new();
+    let mut add = |of: &str, figure: &'static str, values: [Vec<f64>; 2]| {
+        let [first, second] = values;
+        if first.len() != second.len() {
+            return;
+        }
+        let confidence = before.confidence;
+        let pairs: Vec<f64> = first.iter().zip(&second).map(|(first, second)| second - first).collect();
+        all.push(Difference {
+            of: of.to_owned(),
+            figure,
+            before: Interval::of(&first, confidence),
+            after: Interval::of(&second, confidence),
+            difference: Interval::of(&pairs, confidence),
+        });
+    };
+    type Figure = fn(&crate::ClassObservations, f64) -> Option<f64>;
+    let figures: [(&'static str, Figure); 3] = [
+        ("response s", |seen, _| {
+            (seen.completed > 0).then(|| seen.response_ns as f64 / seen.completed as f64 / 1e9)
+        }),
+        ("p99 s", |seen, _| (seen.completed > 0).then(|| seen.response.value_at_quantile(0.99) as f64 / 1e9)),
+        ("throughput /s", |seen, span| Some(seen.completed as f64 / span)),
+    ];
+    let classes = before.runs.first().map_or(&[][..], |run| &run.classes);
+    for name in classes.iter().map(|class| class.name.as_str()) {
+        for (figure, of) in figures {
+            let values = [before, after].map(|experiment| {
+                let class = |run: &Observations| {
+                    let seen = run.classes.iter().find(|class| class.name == name)?;
+                    of(seen, run.span.as_secs_f64())
+                };
+                experiment.runs.iter().filter_map(class).collect()
+            });
+            add(name, figure, values);
+        }
+    }
+    for name in super::resources(before).map(|resource| resource.name.as_str()) {
+        let values = [before, after].map(|experiment| {
+            let used = |run: &Observations| {
+                run.resources.iter().find(|resource| resource.name == name).map(|it| it.utilisation)
+            };
+            experiment.runs.iter().filter_map(used).collect()
+        });
+        add(name, "utilisation", values);
+    }
+    let octets = [before, after].map(|experiment| {
+        let span = |run: &Observations| (run.span + experiment.warm_up).as_secs_f64();
+        experiment.runs.iter().map(|run| run.octets as f64 / span(run)).collect()
+    });
+    add("all links", "octets /s", octets);
+    all
+}
