@@ -30,6 +30,7 @@ mod sched;
 mod seconds;
 mod serve_mock;
 mod serving;
+mod sim;
 mod status;
 
 use std::process::ExitCode;
@@ -66,6 +67,8 @@ enum Command {
     Cache(cache::Arguments),
     /// Say whether the deadlines of a task set hold, and write the table that a system looks up.
     Sched(sched::Arguments),
+    /// Simulate a distributed program: its hosts, links, servers and clients, before there are machines for it.
+    Sim(sim::Arguments),
     /// Say what a real-time ORB needs of this machine.
     Rt(rt::Arguments),
     /// Show, make and resolve object references.
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => status::run(&arguments),
         Command::Cache(arguments) => cache::run(&arguments),
         Command::Sched(arguments) => sched::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
         Command::Rt(arguments) => rt::run(&arguments),
         Command::Ior(arguments) => ior::run(&arguments),
         Command::Idl(arguments) => idl::run(&arguments),

@@ -1,0 +1,56 @@
+//! `ironorb sim compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ironorb_model::report;
+use ironorb_model::scenario::Scenario;
+
+use super::{Level, Outputs, read};
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The first scenario, as TOML.
+    #[arg(value_name = "FILE")]
+    before: PathBuf,
+    /// The second one. It runs with the seeds of the first.
+    #[arg(value_name = "OTHER")]
+    after: PathBuf,
+    /// What is simulated of the ORB.
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Level::L0)]
+    level: Level,
+    /// The seed of the first run, instead of the first file's.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { before, after, level, seed, outputs } = arguments;
+    let (mut first, mut second) = (one(before, *seed)?, one(after, *seed)?);
+    if first.name == second.name {
+        (first.name, second.name) = (before.display().to_string(), after.display().to_string());
+    }
+    let compared = report::compare(
+        (&first, |order| level.run(&first, order)),
+        (&second, |order| level.run(&second, order)),
+    )?;
+    let origin = level.origin();
+    outputs.publish(
+        &report::comparison_text(&compared, &origin),
+        || report::comparison_json(&compared, &origin),
+        || report::comparison_csv(&compared, &origin),
+        || report::comparison_html(&compared, &origin),
+    )
+}
+
+fn one(file: &std::path::Path, seed: Option<u64>) -> Result<Scenario, Failure> {
+    let mut scenarios = read(file, seed)?;
+    match scenarios.len() {
+        1 => Ok(scenarios.remove(0)),
+        count => Err(Failure::usage(format!("{} has {count} scenarios", file.display()))
+            .with_help("leave `[sweep]` out: one scenario is compared with another")),
+    }
+}

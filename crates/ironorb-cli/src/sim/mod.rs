@@ -1,0 +1,112 @@
+//! `ironorb sim`: what a distributed program would do, before there are machines for it.
+
+mod compare;
+mod run;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use ironorb_model::report::{Origin, RunOrder};
+use ironorb_model::scenario::{self, Scenario};
+use ironorb_model::{Observations, queueing};
+
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the scenarios of a file, each until its means are known, and show times, use and queues.
+    Run(run::Arguments),
+    /// Run two scenarios with the same seeds, and show how they differ.
+    Compare(compare::Arguments),
+}
+
+/// What is simulated of the ORB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    /// Queues of processors, threads, locks and links. No octets: millions of events a second.
+    L0,
+}
+
+/// Where the report goes.
+#[derive(Debug, Args)]
+struct Outputs {
+    /// The file to write the report to, as one JSON object.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The file to write the report to, as CSV: a line for each figure.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// The file to write the report to, as a page that refers to no other file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+    }
+}
+
+impl Level {
+    /// One run of a scenario.
+    fn run(self, scenario: &Scenario, order: RunOrder) -> Result<Observations, Failure> {
+        let RunOrder { seed, warm_up } = order;
+        let told = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", scenario.name));
+        match self {
+            Level::L0 => queueing::run(scenario, seed, warm_up).map_err(|why| told(&why)),
+        }
+    }
+
+    fn origin(self) -> Origin {
+        let level = match self {
+            Level::L0 => queueing::LEVEL,
+        };
+        Origin { level: level.to_owned(), commit: env!("IRONORB_COMMIT").to_owned() }
+    }
+}
+
+/// The scenarios of a file. `seed` replaces theirs.
+fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
+    let text = fs::read_to_string(file)
+        .map_err(|e| Failure::new(format!("cannot read {}: {e}", file.display())).of_usage())?;
+    let name = file.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut scenarios = scenario::read(&text, &name).map_err(|problems| {
+        let lines: String = problems.iter().map(|it| format!("{}:{it}\n", file.display())).collect();
+        Failure::usage(format!("{} is no scenario", file.display())).with_body(lines)
+    })?;
+    for scenario in &mut scenarios {
+        scenario.seed = seed.unwrap_or(scenario.seed);
+    }
+    Ok(scenarios)
+}
+
+impl Outputs {
+    /// Prints the report, and writes the files that are asked for.
+    fn publish(
+        &self,
+        text: &str,
+        json: impl FnOnce() -> String,
+        csv: impl FnOnce() -> String,
+        html: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        write(self.json.as_deref(), json)?;
+        write(self.csv.as_deref(), csv)?;
+        write(self.html.as_deref(), html)?;
+        output::text(text)
+    }
+}
+
+fn write(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    fs::write(file, text()).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))
+}

@@ -1,0 +1,54 @@
+//! `ironorb sim run`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use ironorb_model::report;
+
+use super::{Level, Outputs, read};
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The scenario, as TOML: see docs/simulation.md.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What is simulated of the ORB.
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Level::L0)]
+    level: Level,
+    /// The seed of the first run, instead of the file's.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Also show how many events of the simulation happened in a second of this machine. Not in files: it is another each time.
+    #[arg(long)]
+    events: bool,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { file, level, seed, events, outputs } = arguments;
+    let mut experiments = Vec::new();
+    let began = Instant::now();
+    for scenario in &read(file, *seed)? {
+        experiments.push(report::experiment(scenario, |order| level.run(scenario, order))?);
+    }
+    let took = began.elapsed().as_secs_f64();
+    let origin = level.origin();
+    outputs.publish(
+        &report::experiments_text(&experiments, &origin),
+        || report::experiments_json(&experiments, &origin),
+        || report::experiments_csv(&experiments, &origin),
+        || report::experiments_html(&experiments, &origin),
+    )?;
+    if *events {
+        let count: u64 = experiments.iter().map(report::Experiment::events).sum();
+        let rate = count as f64 / took / 1e6;
+        output::line(format_args!(
+            "\n{count} events in {took:.3} s of this machine: {rate:.2} million events/s"
+        ))?;
+    }
+    Ok(())
+}
