@@ -63,6 +63,25 @@ pub struct CallSteps {
     pub receive: Duration,
 }
 
+impl CallSteps {
+    /// The steps of an operation's calls, if no dwell time is random. They take no numbers from a stream.
+    pub fn fixed(dwell: &DwellTimes, operation: &Operation) -> Option<CallSteps> {
+        let all = [
+            &dwell.find_proxy,
+            &dwell.write_request,
+            &dwell.read_request,
+            &dwell.channel,
+            &dwell.find_object,
+            &dwell.execute,
+            &dwell.write_reply,
+            &dwell.read_reply,
+            &dwell.thread_switch,
+        ];
+        let are_fixed = all.iter().all(|spread| matches!(spread, Spread::Fixed(_)));
+        are_fixed.then(|| CycleDraws(Random::stream(0, 0)).steps(dwell, operation))
+    }
+}
+
 /// How many objects a caller has called in turn, by server.
 #[derive(Debug, Default, Clone)]
 pub struct Turns(Vec<u64>);
@@ -101,6 +120,18 @@ impl CycleDraws {
 
     /// Draws a call: first its target, then the demand, then the steps in their order. `turns` are those of the caller.
     pub fn call(&mut self, scenario: &Scenario, call: &Call, turns: &mut Turns) -> DrawnCall {
+        self.call_with(scenario, call, turns, None)
+    }
+
+    /// Draws a call whose steps may be known: those of an operation for which [`CallSteps::fixed`] tells them.
+    #[inline]
+    pub fn call_with(
+        &mut self,
+        scenario: &Scenario,
+        call: &Call,
+        turns: &mut Turns,
+        steps: Option<CallSteps>,
+    ) -> DrawnCall {
         let server = &scenario.servers[call.server];
         let operation = &server.operations[call.operation];
         let (processes, objects) = (scenario.hosts[server.hosts].count, server.objects);
@@ -114,7 +145,7 @@ impl CycleDraws {
             Target::Object(object) => (0, object),
         };
         let demand = drawn(&operation.demand, &mut self.0);
-        let steps = self.steps(&scenario.dwell, operation);
+        let steps = steps.unwrap_or_else(|| self.steps(&scenario.dwell, operation));
         DrawnCall { process: process as u32, object, demand, steps }
     }
 

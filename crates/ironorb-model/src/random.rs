@@ -44,6 +44,7 @@ impl Random {
     /// A time from the exponential distribution with this mean.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
         let factor = -libm::log1p(-self.unit());
-        Duration::from_nanos((mean.as_nanos() as f64 * factor) as u64)
+        // Means of more than 584 years are none.
+        Duration::from_nanos((mean.as_nanos() as u64 as f64 * factor) as u64)
     }
 }

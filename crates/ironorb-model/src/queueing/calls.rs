@@ -413,7 +413,11 @@ impl World<'_> {
             let call = &mut self.calls[number];
             if call.times < next.times {
                 call.times += 1;
-                let drawn = call.draws.call(scenario, next, &mut self.processes[to as usize].turns);
+                let steps = self.operations
+                    [(self.first_operation[next.server] + next.operation as u32) as usize]
+                    .steps;
+                let turns = &mut self.processes[to as usize].turns;
+                let drawn = call.draws.call_with(scenario, next, turns, steps);
                 let is_oneway = scenario.servers[next.server].operations[next.operation].is_oneway;
                 let draws = if is_oneway { call.draws.split() } else { call.draws.clone() };
                 let from = From { process: to, thread, connection: 0, class, priority };

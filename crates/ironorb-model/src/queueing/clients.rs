@@ -191,7 +191,9 @@ impl World<'_> {
             if cycle.times < next.times {
                 cycle.times += 1;
                 let operation = &scenario.servers[next.server].operations[next.operation];
-                let drawn = cycle.draws.call(scenario, next, &mut client.turns);
+                let number_of_it = self.first_operation[next.server] + next.operation as u32;
+                let steps = self.operations[number_of_it as usize].steps;
+                let drawn = cycle.draws.call_with(scenario, next, &mut client.turns, steps);
                 if class.cache.is_some() && operation.kind == OperationKind::Read {
                     let process = self.first_process[next.server] + drawn.process;
                     if self.is_held(number, process, drawn.object) {

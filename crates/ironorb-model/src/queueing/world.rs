@@ -13,7 +13,9 @@ use super::slab::{Queue, Slab, Table};
 use super::wires::{Links, Wire};
 use super::{CALLS_MAX, QueueingError};
 use crate::scenario::{OperationKind, Scenario, ServerLock};
-use crate::{Agenda, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns};
+use crate::{
+    Agenda, CallSteps, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns,
+};
 
 /// A scenario on the way.
 #[derive(Debug)]
@@ -121,6 +123,8 @@ pub(super) struct Pool {
 pub(super) struct OperationFacts {
     /// Without and with a priority.
     pub(super) sizes: [MessageSizes; 2],
+    /// If they are not random.
+    pub(super) steps: Option<CallSteps>,
     pub(super) is_oneway: bool,
     pub(super) sleeps: bool,
     pub(super) lock: ServerLock,
@@ -231,6 +235,7 @@ impl<'s> World<'s> {
                     operation.kind == OperationKind::Write && !self.cache_plan.holders[number].is_empty();
                 self.operations.push(OperationFacts {
                     sizes,
+                    steps: CallSteps::fixed(&self.scenario.dwell, operation),
                     is_oneway: operation.is_oneway,
                     sleeps: operation.sleeps,
                     lock: server.lock,
