@@ -21,6 +21,10 @@ impl World<'_> {
         if count > MOST {
             return Err(QueueingError::TooMany { what: "hosts", most: MOST });
         }
+        const CORES_MAX: u32 = u16::MAX as u32;
+        if self.scenario.hosts.iter().any(|group| group.cores > CORES_MAX) {
+            return Err(QueueingError::TooMany { what: "cores of a host", most: CORES_MAX.into() });
+        }
         for (number, group) in self.scenario.hosts.iter().enumerate() {
             self.first_host.push(self.hosts.len() as u32);
             self.hosts.extend((0..group.count).map(|_| Host {

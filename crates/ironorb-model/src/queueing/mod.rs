@@ -92,5 +92,5 @@ pub enum QueueingError {
     },
 }
 
-/// The most calls in flight: some 4 GB.
-pub const CALLS_MAX: usize = 20_000_000;
+/// The most calls in flight: some 3 GB.
+pub const CALLS_MAX: usize = 10_000_000;

@@ -139,6 +139,12 @@ impl<'s> World<'s> {
         seed: u64,
         warm_up: Duration,
     ) -> Result<World<'s>, QueueingError> {
+        const MOST: usize = u16::MAX as usize;
+        for (what, count) in [("servers", scenario.servers.len()), ("classes", scenario.classes.len())] {
+            if count > MOST {
+                return Err(QueueingError::TooMany { what, most: MOST as u64 });
+            }
+        }
         let mut world = World {
             scenario,
             seed,

@@ -170,18 +170,21 @@ fn over_all(experiments: &[Experiment]) -> String {
         };
         names.iter().enumerate().map(line).collect()
     };
-    let labels: Vec<String> = experiments
-        .iter()
-        .map(|it| match it.scenario.split_once(" [") {
-            Some((_, values)) => values.trim_end_matches(']').to_owned(),
-            None => it.scenario.clone(),
-        })
-        .collect();
+    // The numbers of the list above.
+    let labels: Vec<String> = (1..=experiments.len()).map(|number| number.to_string()).collect();
     let plot = |title, y_label, lines| {
         Plot { title, x: Scale::Places, labels: labels.clone(), y_label, y_top: None, lines }.html()
     };
-    let mut page = plot("Mean response time", "ms", of(|it, class| it.response(class).mean * 1e3));
-    page.push_str(&plot("Cycles a second", "/s", of(|it, class| it.throughput(class).mean)));
+    let mut page = plot(
+        "Mean response time, by the number of the scenario",
+        "ms",
+        of(|it, class| it.response(class).mean * 1e3),
+    );
+    page.push_str(&plot(
+        "Cycles a second, by the number of the scenario",
+        "/s",
+        of(|it, class| it.throughput(class).mean),
+    ));
     page
 }
 
@@ -273,7 +276,7 @@ impl Plot {
                  {}</text>",
                 LEFT - 6.0,
                 y + 4.0,
-                shown(value).trim_end_matches('0').trim_end_matches('.'),
+                shortest(value),
                 self.y_label
             );
         }
@@ -329,7 +332,7 @@ impl Plot {
                 let label = |at: f64| {
                     let text = shown_time(at);
                     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-                    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+                    format!("{} {unit}", without_zeros(number))
                 };
                 marks.into_iter().step_by(every).map(|at| (at, label(at))).collect()
             }
@@ -339,6 +342,18 @@ impl Plot {
                 marks.map(|(at, label)| (at as f64, label.clone())).collect()
             }
         }
+    }
+}
+
+/// A number without zeros at its end.
+fn shortest(number: f64) -> String {
+    without_zeros(&shown(number)).to_owned()
+}
+
+fn without_zeros(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
     }
 }
 
@@ -364,7 +379,7 @@ const STYLE: &str = "<style>body{font-family:sans-serif;margin:min(2em,4vw);line
     th,td{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}\
     th:first-child,td:first-child{text-align:left}.bar{width:8em;min-width:5em}\
     .bar i{display:block;height:.8em;background:#0028c8}\
-    figure{margin:1em 0;max-width:min(760px,100%)}svg{max-width:100%;height:auto;font-size:12px}\
+    figure{margin:1em 0;max-width:min(760px,100%);overflow-x:auto}svg{width:100%;min-width:500px;height:auto;font-size:12px}\
     .grid{stroke:#ddd}figcaption{font-weight:bold}ul{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:0 1.5em}\
     .note{border-left:4px solid #e65a00;padding-left:.7em}code{overflow-wrap:anywhere}</style>\n";
 
@@ -392,6 +407,7 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
+        assert_eq!([shortest(6_000.0), shortest(0.25), shortest(10.0)], ["6000", "0.25", "10"]);
         assert_eq!([round_up(0.0), round_up(37.0), round_up(0.11)], [1.0, 40.0, 0.2]);
     }
 }
