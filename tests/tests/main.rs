@@ -69,6 +69,7 @@ mod serve_mock;
 mod shared_by_lanes;
 mod shared_memory;
 mod shared_memory_abuse;
+mod sim_command;
 mod start_up;
 mod status;
 mod suites;

@@ -1,0 +1,131 @@
+//! `ironorb sim`: the example scenarios, the outputs, and what is said of bad files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ironorb_tests::command::{Done, run};
+use serde_json::Value;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/scenarios").join(name)
+}
+
+fn sim(arguments: &[&str]) -> Done {
+    run(["sim"].into_iter().chain(arguments.iter().copied()))
+}
+
+/// Runs a scenario, and returns its experiments.
+fn experiments(file: &Path, folder: &Path) -> Vec<Value> {
+    let json = folder.join("out.json");
+    sim(&["run", file.to_str().unwrap(), "--json", json.to_str().unwrap()]).expect();
+    let out: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(out["level"], "L0");
+    assert!(out["commit"].as_str().is_some_and(|commit| !commit.is_empty()));
+    out["experiments"].as_array().unwrap().clone()
+}
+
+fn mean(experiment: &Value, class: usize, figure: &str) -> f64 {
+    experiment["classes"][class][figure]["mean"].as_f64().unwrap()
+}
+
+/// A copy of an example that runs for a shorter time.
+fn shortened(name: &str, changes: &[(&str, &str)], folder: &Path) -> PathBuf {
+    let mut text = fs::read_to_string(example(name)).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from} is not in {name}");
+        text = text.replace(from, to);
+    }
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn jobs_of_the_paper_meet_their_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let all =
+        experiments(&shortened("par-04.toml", &[("\"60 s\"", "\"22 s\"")], folder.path()), folder.path());
+    assert_eq!(all.len(), 6);
+    let of = |threads: usize, clients: usize| &all[3 * threads + clients];
+    // R(1) is the slower station and some messages; X(10) is that of two slow stations, or of one thread.
+    let response = mean(of(1, 0), 0, "response_s");
+    assert!((0.055..0.0555).contains(&response), "{response}");
+    let (many, alone) = (mean(of(1, 2), 0, "throughput_per_s"), mean(of(0, 2), 0, "throughput_per_s"));
+    assert!((many / (2.0 / 0.055) - 1.0).abs() < 0.01, "{many}");
+    assert!((alone / (1.0 / 0.055) - 1.0).abs() < 0.01, "{alone}");
+}
+
+#[test]
+fn caches_make_reads_cheap_and_writes_little_dearer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file =
+        shortened("minorb-case-3.toml", &[("\"20 s\"", "\"2 s\""), ("\"1 s\"", "\"0 s\"")], folder.path());
+    let all = experiments(&file, folder.path());
+    let of = |reads: usize, capacity: usize| mean(&all[3 * reads + capacity], 0, "response_s");
+    let remote = of(0, 0);
+    assert!((of(2, 0) / remote - 1.0).abs() < 0.01, "without caches reads and writes cost the same");
+    assert!(of(2, 2) < remote / 40.0, "reads from a cache: {} instead of {remote}", of(2, 2));
+    assert!(of(0, 2) < remote * 1.05, "writes of what is held: {} instead of {remote}", of(0, 2));
+    let half = of(2, 1) / remote;
+    assert!((0.4..0.6).contains(&half), "half of the objects: {half} of a remote call");
+}
+
+#[test]
+fn a_run_is_repeated_bit_for_bit_and_told_in_all_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = shortened(
+        "mm1.toml",
+        &[("\"1000 s\"", "\"5 s\""), ("min = 4, max = 4", "min = 2, max = 2")],
+        folder.path(),
+    );
+    let out = |name: &str| folder.path().join(name);
+    let outputs = |n: u32| {
+        let names = [format!("{n}.json"), format!("{n}.csv"), format!("{n}.html")];
+        let files = names.map(|name| out(&name));
+        let [json, csv, html] = &files;
+        let options = [
+            "--json",
+            json.to_str().unwrap(),
+            "--csv",
+            csv.to_str().unwrap(),
+            "--html",
+            html.to_str().unwrap(),
+        ];
+        let text = sim(&[&["run", file.to_str().unwrap()], &options[..]].concat()).expect();
+        (text, files.map(|file| fs::read_to_string(file).unwrap()))
+    };
+    let (first, second) = (outputs(1), outputs(2));
+    assert_eq!(first, second);
+    let (text, [_, csv, html]) = first;
+    assert!(text.contains("level L0, seeds 1 to 2, commit ") && text.contains("threads of queue"), "{text}");
+    assert!(csv.starts_with("level,commit,scenario,seed,") && html.contains("<svg"), "{csv}");
+    let events = sim(&["run", file.to_str().unwrap(), "--seed", "9", "--events"]).expect();
+    assert!(events.contains("seeds 9 to 10") && events.contains("million events/s"), "{events}");
+}
+
+#[test]
+fn two_scenarios_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let short: [(&str, &str); 2] = [("\"1000 s\"", "\"5 s\""), ("min = 4, max = 4", "min = 3, max = 3")];
+    let slow = shortened("mm1.toml", &short, folder.path());
+    let fast = folder.path().join("fast.toml");
+    fs::write(&fast, fs::read_to_string(&slow).unwrap().replace("0.7 ms", "0.5 ms")).unwrap();
+    let text = sim(&["compare", slow.to_str().unwrap(), fast.to_str().unwrap()]).expect();
+    let line = text.lines().find(|line| line.contains("response")).unwrap();
+    assert!(line.starts_with("arrivals") && line.contains("-5"), "some 57 % less: {line}");
+    assert!(!line.contains('?'), "{line}");
+    let sweep = example("par-04.toml");
+    let said = sim(&["compare", slow.to_str().unwrap(), sweep.to_str().unwrap()]).expect_failure(2);
+    assert!(said.contains("has 6 scenarios") && said.contains("[sweep]"), "{said}");
+}
+
+#[test]
+fn bad_files_are_told_by_line_and_mend() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = shortened("mm1.toml", &[("sleeps = true", "sleep = true")], folder.path());
+    let said = sim(&["run", file.to_str().unwrap()]).expect_failure(2);
+    assert!(said.contains("is no scenario") && said.contains("mm1.toml:14:"), "{said}");
+    assert!(said.contains("help: do you mean `sleeps`?"), "{said}");
+    let none = sim(&["run", "no-such-file.toml"]).expect_failure(2);
+    assert!(none.contains("cannot read no-such-file.toml"), "{none}");
+}
