@@ -95,17 +95,17 @@ const ID: RequestId = RequestId(1);
 /// Messages of jobs of `parts` calls, whose arguments and results have so many octets in all. The layouts are those of
 /// `idl/ironorb_jobs.idl` and `idl/ironorb_agent.idl`; names and references are as long as they usually are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct JobSizes {
+pub(crate) struct JobSizes {
     /// A request for handles, and their reply.
-    pub(super) resolve: MessageSizes,
+    pub(crate) resolve: MessageSizes,
     /// A job that the daemon carries out, and its reply.
-    pub(super) run: MessageSizes,
+    pub(crate) run: MessageSizes,
     /// A job that servers answer.
-    pub(super) forward: MessageSizes,
+    pub(crate) forward: MessageSizes,
 }
 
 impl JobSizes {
-    pub(super) fn of(parts: u64, request_octets: u64, reply_octets: u64) -> JobSizes {
+    pub(crate) fn of(parts: u64, request_octets: u64, reply_octets: u64) -> JobSizes {
         let part = octets_of(write_part);
         let report = octets_of(write_report);
         let plan = 40;
@@ -123,12 +123,12 @@ impl JobSizes {
     }
 
     /// A call that the daemon passes on for another to answer, with this many octets of arguments.
-    pub(super) fn passed_on(operation: &str, request_octets: u64) -> MessageSizes {
+    pub(crate) fn passed_on(operation: &str, request_octets: u64) -> MessageSizes {
         MessageSizes::of(operation, request_octets + HANDLE_OCTETS + 32, 0, false)
     }
 
     /// A result on its way to the client, with this many octets.
-    pub(super) fn told(reply_octets: u64) -> MessageSizes {
+    pub(crate) fn told(reply_octets: u64) -> MessageSizes {
         let report = octets_of(write_report);
         MessageSizes::of("part_done", 16 + report + reply_octets, 0, false)
     }
