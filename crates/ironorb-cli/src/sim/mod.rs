@@ -1,6 +1,9 @@
 //! `ironorb sim`: what a distributed program would do, before there are machines for it.
 
+mod bounds;
 mod compare;
+mod export;
+mod plan;
 mod run;
 
 use std::fs;
@@ -27,6 +30,12 @@ enum Command {
     Run(run::Arguments),
     /// Run two scenarios with the same seeds, and show how they differ.
     Compare(compare::Arguments),
+    /// Say which of the changes that a scenario file allows a target takes at least, and what breaks first.
+    Plan(plan::Arguments),
+    /// Say what no deployment of a scenario can pass, and which resource is full first, without simulating it.
+    Bounds(bounds::Arguments),
+    /// Write a scenario as a layered queueing network, for other solvers.
+    Export(export::Arguments),
 }
 
 /// What is simulated of the ORB.
@@ -54,6 +63,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Plan(arguments) => plan::run(arguments),
+        Command::Bounds(arguments) => bounds::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
     }
 }
 
@@ -75,10 +87,41 @@ impl Level {
     }
 }
 
+/// One scenario of a file.
+#[derive(Debug, Args)]
+struct OneScenario {
+    /// The scenario, as TOML: see docs/simulation.md.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The name of the one that is meant, of a file with a sweep; without, the first one.
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+}
+
+impl OneScenario {
+    fn read(&self) -> Result<Scenario, Failure> {
+        let scenarios = read(&self.file, None)?;
+        let names: Vec<String> = scenarios.iter().map(|it| it.name.clone()).collect();
+        let mut scenarios = scenarios.into_iter();
+        let chosen = match &self.scenario {
+            None => scenarios.next(),
+            Some(name) => scenarios.find(|it| it.name == *name),
+        };
+        chosen.ok_or_else(|| {
+            Failure::usage(format!("{} has no such scenario", self.file.display()))
+                .with_help(format!("it has {}", names.join(", ")))
+        })
+    }
+}
+
+fn text_of(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file)
+        .map_err(|e| Failure::new(format!("cannot read {}: {e}", file.display())).of_usage())
+}
+
 /// The scenarios of a file. `seed` replaces theirs.
 fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
-    let text = fs::read_to_string(file)
-        .map_err(|e| Failure::new(format!("cannot read {}: {e}", file.display())).of_usage())?;
+    let text = text_of(file)?;
     let name = file.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut scenarios = scenario::read(&text, &name).map_err(|problems| {
         let lines: String = problems.iter().map(|it| format!("{}:{it}\n", file.display())).collect();
