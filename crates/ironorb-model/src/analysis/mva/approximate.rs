@@ -26,9 +26,9 @@ pub(super) fn solve(network: &Network) -> Solution {
                 })
                 .collect();
             for k in 0..stations {
-                for s in 0..chains {
+                for (s, count) in customers.iter().enumerate() {
                     for (r, fewer) in with_one_less.iter().enumerate() {
-                        let is_none_left = r == s && customers[s] <= 1.0;
+                        let is_none_left = r == s && *count <= 1.0;
                         let change = if is_none_left { 0.0 } else { fewer.parts[s][k] - whole.parts[s][k] };
                         fixed_point.changes[k][s][r] = change;
                     }
@@ -75,10 +75,9 @@ impl FixedPoint<'_> {
                     cycle += residence;
                 }
                 estimate.throughputs[r] = if customers[r] > 0.0 { customers[r] / cycle } else { 0.0 };
-                for k in 0..stations {
-                    let part = if cycle > 0.0 { estimate.residences[r][k] / cycle } else { 0.0 };
-                    moved = moved.max((part - estimate.parts[r][k]).abs());
-                    parts[r][k] = part;
+                for (k, part) in parts[r].iter_mut().enumerate() {
+                    *part = if cycle > 0.0 { estimate.residences[r][k] / cycle } else { 0.0 };
+                    moved = moved.max((*part - estimate.parts[r][k]).abs());
                 }
             }
             estimate.parts = parts;

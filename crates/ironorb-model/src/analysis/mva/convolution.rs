@@ -58,12 +58,11 @@ impl Algorithm<'_> {
             })
             .collect();
         let mut residences = vec![vec![0.0; self.network.stations.len()]; self.scale.len()];
-        for k in 0..self.network.stations.len() {
+        for (k, station) in self.network.stations.iter().enumerate() {
             let at_one = self.customers_of_chains(k, &constants, whole);
             for (r, customers) in at_one.into_iter().enumerate() {
                 if throughputs[r] > 0.0 {
-                    residences[r][k] =
-                        customers * f64::from(self.network.stations[k].copies) / throughputs[r];
+                    residences[r][k] = customers * f64::from(station.copies) / throughputs[r];
                 }
             }
         }

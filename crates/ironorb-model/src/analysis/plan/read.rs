@@ -148,11 +148,11 @@ impl Reader<'_> {
             }),
         };
         let values = self.list(values, "values");
-        if let Some((at, costs)) = &costs {
-            if costs.len() != values.len() || costs.iter().any(Option::is_none) {
-                self.problem(*at, "`costs` has not one number for each of `values`", "write as many numbers");
-                return None;
-            }
+        if let Some((at, costs)) = &costs
+            && (costs.len() != values.len() || costs.iter().any(Option::is_none))
+        {
+            self.problem(*at, "`costs` has not one number for each of `values`", "write as many numbers");
+            return None;
         }
         let mut choices = Vec::new();
         for (index, value) in values.iter().enumerate() {

@@ -208,10 +208,8 @@ impl Target {
 
     /// Why no deployment with these demands keeps the target, if that is proven.
     pub fn excluded_by(&self, demands: &Demands) -> Option<String> {
-        if self.measure == Measure::Utilisation || self.at_most {
-            if let Some(why) = self.overloaded(demands) {
-                return Some(why);
-            }
+        if let Some(why) = self.overloaded(demands) {
+            return Some(why);
         }
         let all = bounds(demands);
         let meant = all.iter().filter(|class| self.of.as_ref().is_none_or(|of| *of == class.name));
