@@ -185,6 +185,93 @@ fn points_are_called_in_order_with_the_contexts_of_both_sides() {
     assert_eq!(taken(&theirs)[4..], ["s2 other Successful", "s1 other Successful"]);
 }
 
+/// Notes the octets that it learns of, and the numbers of requests.
+#[derive(Default)]
+struct Octets {
+    log: Log,
+    ids: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Octets {
+    fn note_client(&self, request: &ClientRequestInfo) {
+        let (sent, received) = (request.request_octets(), request.reply_octets());
+        note(&self.log, format!("{} {sent} {received}", request.operation()));
+        self.ids.lock().unwrap().push(request.request_id());
+    }
+}
+
+impl ClientInterceptor for Octets {
+    fn send_request(&self, request: &mut ClientRequestInfo) -> Result<(), Interrupt> {
+        assert_eq!((request.request_octets(), request.reply_octets()), (0, 0));
+        self.ids.lock().unwrap().push(request.request_id());
+        Ok(())
+    }
+
+    fn receive_reply(&self, request: &ClientRequestInfo) -> Result<(), SystemException> {
+        self.note_client(request);
+        Ok(())
+    }
+
+    fn receive_exception(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        self.note_client(request);
+        Ok(())
+    }
+
+    fn receive_other(&self, request: &ClientRequestInfo) -> Result<(), Interrupt> {
+        self.note_client(request);
+        Ok(())
+    }
+}
+
+impl ServerInterceptor for Octets {
+    fn send_reply(&self, request: &mut ServerRequestInfo) -> Result<(), SystemException> {
+        assert_eq!(request.reply_octets(), 0);
+        Ok(())
+    }
+
+    fn request_ended(&self, request: &ServerRequestInfo) {
+        let (received, sent) = (request.request_octets(), request.reply_octets());
+        let operation = String::from_utf8_lossy(request.operation()).into_owned();
+        note(&self.log, format!("{operation} {received} {sent}"));
+        self.ids.lock().unwrap().push(request.request_id());
+    }
+}
+
+#[test]
+fn both_sides_know_the_octets_of_bodies() {
+    let (ours, theirs) = (Octets::default(), Octets::default());
+    let logs = [ours.log.clone(), theirs.log.clone()];
+    let ids = [ours.ids.clone(), theirs.ids.clone()];
+    let server = listening().server_interceptor(theirs).build().unwrap();
+    let client = Orb::builder().no_endpoint().client_interceptor(ours).build().unwrap();
+    let probe = probe(&server, &client);
+    // The second time the request is recognised by its bytes.
+    for _ in 0..2 {
+        probe.reflect(b"123").unwrap();
+        probe.reflect(&vec![0; 200_000]).unwrap();
+        probe.refuse("no").unwrap_err();
+        probe.raise_system(5).unwrap_err();
+        ProbeAsync::add_async(&probe, 1, 2).wait().unwrap();
+        probe.tick().unwrap();
+    }
+    eventually("the oneways have been served", || logs[1].lock().unwrap().len() == 12);
+    let once =
+        ["reflect 7 7", "reflect 200004 200004", "refuse 7 35", "raise_system 4 48", "add 8 4", "tick 0 0"];
+    for log in logs {
+        assert_eq!(taken(&log), [once, once].concat());
+    }
+    let [ours, theirs] = ids.map(|ids| ids.lock().unwrap().clone());
+    assert_eq!((ours.len(), theirs.len()), (24, 12));
+    // The same one at the beginning and at the end, and another for each request on either side.
+    for pair in ours.chunks(2) {
+        assert_eq!(pair[0], pair[1]);
+    }
+    let mut all: Vec<u64> = ours.iter().step_by(2).chain(&theirs).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 24);
+}
+
 #[test]
 fn interceptors_that_let_a_request_pass_see_its_interruption() {
     let log = Log::default();

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use ironorb_giop::Reader;
 use ironorb_giop::connection::RequestOptions;
 use ironorb_giop::exception::{SystemException, SystemExceptionKind};
 use ironorb_giop::message::{Message, Response};
 use ironorb_giop::service_context::ServiceContextList;
+use ironorb_giop::{Reader, Writer};
 
 use crate::base::time::Time;
 use crate::call::invocation::{CallFailure, results_at};
@@ -23,7 +23,7 @@ use crate::driver::engine::located;
 use crate::driver::invoke::{Arguments, LOCATE, NO_ARGUMENTS};
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::reference::ReplyEnvironment;
-use crate::interceptor::{Attempt, Interrupt, Outcome};
+use crate::interceptor::{Attempt, BodyCount, Interrupt, Outcome};
 use crate::object::ObjectRef;
 use crate::object::deadline::{CallTime, Deadline, Passed, deadline_of_request};
 use crate::object::messaging::SyncScope;
@@ -126,7 +126,16 @@ fn straight(
     let left = deadline.left(now);
     let contexts = contexts_of(object, operation.name(), &link, true, left, attempt.as_ref());
     let options = RequestOptions { response: Response::SyncWithTarget, contexts: contexts.encoded() };
-    let sent = link.call(target.request, options, operation.wire_name(), arguments, now, deadline);
+    let sent = {
+        let body = BodyCount::default();
+        let counted = |w: &mut Writer<'_>| body.write(w, arguments);
+        let arguments: Arguments<'_> = if attempt.is_some() { &counted } else { arguments };
+        let sent = link.call(target.request, options, operation.wire_name(), arguments, now, deadline);
+        if let Some(attempt) = &mut attempt {
+            attempt.note_sent(&body);
+        }
+        sent
+    };
     let mut at = None;
     let mut instead = None;
     if let Ok(message) = &sent {
@@ -445,21 +454,26 @@ impl<'c> BlockingCall<'c> {
         tell_band(&mut contexts, link.band_to_tell());
         let contexts = contexts.encoded();
         let (to, now, deadline) = (target.request, self.now, self.call.deadline());
-        let (operation, arguments) = (self.operation.wire_name(), self.arguments);
+        let operation = self.operation.wire_name();
+        let body = BodyCount::default();
+        let counted = |w: &mut Writer<'_>| body.write(w, self.arguments);
+        let arguments: Arguments<'_> = if self.attempt.is_some() { &counted } else { self.arguments };
         let message = match self.request {
             Request::Call(response) => {
                 let options = RequestOptions { response, contexts };
-                link.call(to, options, operation, arguments, now, deadline)
+                link.call(to, options, operation, arguments, now, deadline).map(Some)
             }
             Request::Oneway => {
                 let batching = self.object.oneway_batching();
-                let sent = link.oneway(to, contexts, operation, arguments, batching, now, deadline);
-                return sent.map(|()| None).map_err(CallEvent::Failed);
+                link.oneway(to, contexts, operation, arguments, batching, now, deadline).map(|()| None)
             }
-            Request::Locate => link.locate(to, now, deadline),
+            Request::Locate => link.locate(to, now, deadline).map(Some),
         };
+        if let Some(attempt) = &mut self.attempt {
+            attempt.note_sent(&body);
+        }
         let message = message.map_err(CallEvent::Failed)?;
-        Ok(Some(Received { message, link: Some(link) }))
+        Ok(message.map(|message| Received { message, link: Some(link) }))
     }
 
     /// The service contexts of the request that is sent now.

@@ -49,6 +49,11 @@ impl<'c> ServerRequest<'c> {
         &self.id
     }
 
+    /// A number of the client's connection, if the request has come over one. A later connection may have it again.
+    pub fn client(&self) -> Option<u64> {
+        self.call.client()
+    }
+
     /// The operation's description, if the servant's interface is known or a description has been given.
     pub fn description(&self) -> Option<&Arc<OperationDescription>> {
         self.description.as_ref()

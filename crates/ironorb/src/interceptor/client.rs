@@ -7,7 +7,9 @@ use ironorb_giop::exception::SystemException;
 use ironorb_giop::message::Message;
 use ironorb_giop::service_context::ServiceContextList;
 
-use super::{ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
+use super::{
+    BodyCount, ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId, next_request_id,
+};
 use crate::object::ObjectRef;
 
 /// Sees the requests that this process sends. All interception points have a default body that does nothing,
@@ -55,15 +57,24 @@ pub trait ClientInterceptor: Send + Sync + 'static {
 /// What a client's interceptor can learn about a request.
 #[derive(Debug)]
 pub struct ClientRequestInfo {
+    id: u64,
     target: ObjectRef,
     operation: Cow<'static, str>,
     response_expected: bool,
     sent: ContextList,
     received: ContextList,
+    request_octets: usize,
+    reply_octets: usize,
     outcome: Option<Outcome>,
 }
 
 impl ClientRequestInfo {
+    /// The number of the request, unique in the process (`request_id`). It is not the one on the wire. A request that is
+    /// sent again has another one.
+    pub fn request_id(&self) -> u64 {
+        self.id
+    }
+
     /// The operation's name as on the wire.
     pub fn operation(&self) -> &str {
         &self.operation
@@ -77,6 +88,16 @@ impl ClientRequestInfo {
     /// False for a oneway.
     pub fn response_expected(&self) -> bool {
         self.response_expected
+    }
+
+    /// Octets of the arguments in the request's body; 0 before it has been sent.
+    pub fn request_octets(&self) -> usize {
+        self.request_octets
+    }
+
+    /// Octets of the reply's body: the results, or the exception. 0 without a reply.
+    pub fn reply_octets(&self) -> usize {
+        self.reply_octets
     }
 
     /// Adds a service context to the request. False when there is one with this id and `replace` is not set
@@ -162,7 +183,17 @@ impl Attempt {
     ) -> Result<Attempt, Interrupt> {
         let (sent, received) = (ContextList::default(), ContextList::default());
         let target = target.clone();
-        let info = ClientRequestInfo { target, operation, response_expected, sent, received, outcome: None };
+        let info = ClientRequestInfo {
+            id: next_request_id(),
+            target,
+            operation,
+            response_expected,
+            sent,
+            received,
+            request_octets: 0,
+            reply_octets: 0,
+            outcome: None,
+        };
         let mut attempt = Attempt { interceptors: interceptors.clone(), info, passed: 0 };
         for interceptor in &interceptors.client.0 {
             if let Err(interrupt) = interceptor.send_request(&mut attempt.info) {
@@ -178,8 +209,14 @@ impl Attempt {
         self.info.sent.to_send()
     }
 
-    fn see_contexts(&mut self, reply: &Message) {
+    /// Notes how long the body of the request is that has been written.
+    pub(crate) fn note_sent(&mut self, body: &BodyCount) {
+        self.info.request_octets = body.octets();
+    }
+
+    fn see(&mut self, reply: &Message) {
         if let Ok(reply) = reply.parse_reply() {
+            self.info.reply_octets = reply.body.reader().remaining();
             self.info.received = reply.contexts.into();
         }
     }
@@ -189,7 +226,7 @@ impl Attempt {
     #[cold]
     pub(crate) fn end(&mut self, outcome: Outcome, reply: Option<&Message>) -> Option<Interrupt> {
         if let Some(reply) = reply {
-            self.see_contexts(reply);
+            self.see(reply);
         }
         let Attempt { interceptors, info, passed } = self;
         let mut instead = None;

@@ -13,6 +13,9 @@
 //! | raising a system exception, `ForwardRequest` | [`Interrupt`] |
 //! | `PICurrent` | [`PiCurrent`]; [`Slot`] for values of a Rust type |
 //!
+//! Beyond the standard, both sides know the octets of bodies, and a server has one more point,
+//! [`request_ended`](ServerInterceptor::request_ended).
+//!
 //! An interceptor that only adds or reads a service context is better a [`ClientContext`] or a [`ServerContext`]: its
 //! requests stay on the fast path, where a context costs some tens of instructions. Requests with interceptors take the
 //! general path of the client, and the server copies their header for the interceptors.
@@ -38,10 +41,13 @@ pub(crate) use outcome::Outcome;
 pub(crate) use server::{InterceptedOrb, Interception, ServerChain, Target};
 pub use server::{ServerInterceptor, ServerRequestInfo};
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ironorb_giop::exception::SystemException;
 use ironorb_giop::service_context::{ServiceContext, ServiceContextList, ServiceContexts};
+use ironorb_giop::{Misuse, Writer};
 
 use crate::object::ObjectRef;
 pub use crate::object::request_contexts::{ClientContext, ContextData, OutgoingCall, ServerContext};
@@ -79,6 +85,39 @@ pub enum ReplyStatus {
     /// The request is sent again to the same object, because its connection was closed before the server
     /// carried it out.
     TransportRetry,
+}
+
+/// The number of the next request that interceptors see, on either side.
+fn next_request_id() -> u64 {
+    // A counter for the whole process: an interceptor may be one of several ORBs.
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Counts the octets of a body while it is written.
+#[derive(Debug, Default)]
+pub(crate) struct BodyCount(Cell<usize>);
+
+impl BodyCount {
+    /// Writes a body by `body`. If it is written again, the last time counts.
+    pub(crate) fn write(
+        &self,
+        w: &mut Writer<'_>,
+        body: impl FnOnce(&mut Writer<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), Misuse> {
+        let begin = w.position();
+        body(w)?;
+        self.0.set(w.position().wrapping_sub(begin));
+        Ok(())
+    }
+
+    pub(crate) fn note(&self, octets: usize) {
+        self.0.set(octets);
+    }
+
+    fn octets(&self) -> usize {
+        self.0.get()
+    }
 }
 
 /// The service contexts of one message, as copies that outlive the message.

@@ -8,7 +8,9 @@ use ironorb_giop::ior::Ior;
 use ironorb_giop::message::{Request, Response};
 use ironorb_giop::service_context::{ServiceContext, ServiceContextList};
 
-use super::{ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId};
+use super::{
+    BodyCount, ContextList, Interceptors, Interrupt, Outcome, PiCurrent, ReplyStatus, SlotId, next_request_id,
+};
 use crate::object::ObjectRef;
 use crate::object::orb_shared::OrbHandle;
 
@@ -55,17 +57,29 @@ pub trait ServerInterceptor: Send + Sync + 'static {
         let _ = request;
         Ok(())
     }
+
+    /// Called when the reply has been written, with its [octets](ServerRequestInfo::reply_octets); and for a request that
+    /// ends without one: a oneway, or one that is dropped unanswered because its connection has ended, which has no
+    /// [`reply_status`](ServerRequestInfo::reply_status). The standard has no such point.
+    ///
+    /// The interceptors that the point before was for are called in the same order. The reply may not have left yet.
+    fn request_ended(&self, request: &ServerRequestInfo) {
+        let _ = request;
+    }
 }
 
 /// What a server's interceptor can learn about a request.
 #[derive(Debug)]
 pub struct ServerRequestInfo {
+    id: u64,
     operation: Vec<u8>,
     object_key: Vec<u8>,
     received: ContextList,
     response_expected: bool,
     target: Option<Target>,
     added: ContextList,
+    request_octets: usize,
+    reply_octets: usize,
     outcome: Option<Outcome>,
 }
 
@@ -80,14 +94,22 @@ pub(crate) struct Target {
 impl ServerRequestInfo {
     pub(crate) fn new(request: &Request<'_>) -> Self {
         ServerRequestInfo {
+            id: next_request_id(),
             operation: request.operation.to_owned(),
             object_key: request.object_key.to_owned(),
             received: request.contexts.clone().into(),
             response_expected: request.response == Response::SyncWithTarget,
             target: None,
             added: ContextList::default(),
+            request_octets: request.body.reader().remaining(),
+            reply_octets: 0,
             outcome: None,
         }
+    }
+
+    /// The number of the request, unique in the process (`request_id`). It is not the one on the wire.
+    pub fn request_id(&self) -> u64 {
+        self.id
     }
 
     /// The operation's name as on the wire.
@@ -103,6 +125,17 @@ impl ServerRequestInfo {
     /// False for a oneway.
     pub fn response_expected(&self) -> bool {
         self.response_expected
+    }
+
+    /// Octets of the arguments in the request's body.
+    pub fn request_octets(&self) -> usize {
+        self.request_octets
+    }
+
+    /// Octets of the reply's body: the results, or the exception. 0 without a reply, and before
+    /// [`request_ended`](ServerInterceptor::request_ended).
+    pub fn reply_octets(&self) -> usize {
+        self.reply_octets
     }
 
     /// The bytes of a context of the request.
@@ -243,6 +276,13 @@ impl ServerChain {
         }
         outcome
     }
+
+    /// Tells the interceptors that let a request pass that it is over.
+    fn ended(&self, Passed(passed): Passed, request: &ServerRequestInfo) {
+        for interceptor in self.0[..passed].iter().rev() {
+            interceptor.request_ended(request);
+        }
+    }
 }
 
 /// The ORB that receives requests, as its interceptors' chain needs it.
@@ -256,11 +296,27 @@ pub(crate) trait InterceptedOrb: Send + Sync {
 /// One request between its interceptors and its reply.
 pub(crate) struct Interception {
     orb: Arc<dyn InterceptedOrb>,
-    /// Taken out at the end of the request.
-    state: Cell<Option<Box<(Passed, ServerRequestInfo)>>>,
+    /// Taken out when the interceptors have been told how the request ends.
+    state: Cell<State>,
+    /// What was taken out then.
+    told: Cell<State>,
+    /// Octets of the reply's body.
+    body: BodyCount,
 }
 
+/// What the interceptors of a request see, and how many do.
+type State = Option<Box<(Passed, ServerRequestInfo)>>;
+
 impl Interception {
+    fn new(orb: Arc<dyn InterceptedOrb>, state: State) -> Interception {
+        Interception { orb, state: Cell::new(state), told: Cell::default(), body: BodyCount::default() }
+    }
+
+    /// Counts the octets of the reply's body.
+    pub(crate) fn body(&self) -> &BodyCount {
+        &self.body
+    }
+
     /// Calls the interceptors when a request has come. The second value is the way in which the request ends
     /// instead of being served, if an interceptor ends it.
     #[cold]
@@ -273,7 +329,7 @@ impl Interception {
             Ok(passed) => (Some(Box::new((passed, info))), None),
             Err(outcome) => (Some(Box::new((Passed(0), info))), Some(outcome)),
         };
-        (Interception { orb, state: Cell::new(state) }, instead)
+        (Interception::new(orb, state), instead)
     }
 
     /// Calls the interceptors when the servant is known. Returns the way in which the request ends instead of
@@ -297,7 +353,9 @@ impl Interception {
             None => (outcome, ServiceContextList::default()),
             Some(mut state) => {
                 let outcome = self.orb.interceptors().server.end(state.0, &mut state.1, outcome);
-                (outcome, state.1.added.to_send())
+                let contexts = state.1.added.to_send();
+                self.told.set(Some(state));
+                (outcome, contexts)
             }
         }
     }
@@ -309,6 +367,16 @@ impl Interception {
 
     /// Takes the interception out, for a reply that is written later, perhaps by another thread.
     pub(crate) fn detach(&self) -> Interception {
-        Interception { orb: self.orb.clone(), state: Cell::new(self.state.take()) }
+        Interception::new(self.orb.clone(), self.state.take())
+    }
+}
+
+/// The request is over: its reply has been written, or it will have none.
+impl Drop for Interception {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.told.take().or_else(|| self.state.take()) {
+            state.1.reply_octets = self.body.octets();
+            self.orb.interceptors().server.ended(state.0, &state.1);
+        }
     }
 }

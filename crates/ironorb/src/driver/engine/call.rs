@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ironorb_giop::Version;
 use ironorb_giop::connection::{CallId, ClientConnection, RequestOptions};
 use ironorb_giop::exception::SystemExceptionKind;
 use ironorb_giop::message::{Message, OperationName, RequestTarget, Response};
+use ironorb_giop::{Version, Writer};
 
 use super::events::{Answer, Arguments, Outcome, Reply};
 use super::{CallNumber, ConnectionId, Time};
@@ -20,7 +20,7 @@ use crate::driver::call_contexts::{KeptContexts, kept_contexts, with_kept};
 use crate::driver::invoke::LOCATE;
 use crate::driver::loopback::{self, WaitPolicy, loopback, loopback_oneway};
 use crate::driver::orb_core::OrbCore;
-use crate::interceptor::Attempt;
+use crate::interceptor::{Attempt, BodyCount};
 use crate::object::ObjectRef;
 use crate::object::deadline::Deadline;
 use crate::object::messaging::SyncScope;
@@ -172,7 +172,7 @@ impl EngineCall {
 
     /// Writes the request on a connection. `None` when it wants no reply.
     pub(super) fn write(
-        &self,
+        &mut self,
         open: &mut ClientConnection<CallNumber>,
         target: &RequestTarget,
         now: Time,
@@ -180,10 +180,12 @@ impl EngineCall {
         let left = self.call.deadline().left(now);
         let contexts = with_kept(self.attempt.as_ref(), &self.contexts, &self.object, || None, left, || now);
         let contexts = contexts.encoded();
+        let body = BodyCount::default();
         let begun = match &self.request {
             Request::Locate { .. } => open.begin_locate(target).map(Some),
             Request::Call(invoked, arguments) => {
                 let operation = OperationName::from(&*invoked.operation);
+                let arguments = |w: &mut Writer<'_>| body.write(w, arguments);
                 match invoked.response {
                     Response::None => {
                         open.begin_oneway_with(target, operation, contexts, arguments).map(|()| None)
@@ -195,6 +197,9 @@ impl EngineCall {
                 }
             }
         };
+        if let Some(attempt) = &mut self.attempt {
+            attempt.note_sent(&body);
+        }
         begun.map_err(CallFailure::from)
     }
 

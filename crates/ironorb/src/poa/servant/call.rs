@@ -105,6 +105,11 @@ impl<'c> Call<'c> {
         self.operation
     }
 
+    /// The number of the client's connection.
+    pub(crate) fn client(&self) -> Option<u64> {
+        self.responder.client()
+    }
+
     /// The position of the operation in its interface; `None` when the interface has no such operation. For
     /// skeletons.
     #[doc(hidden)]
@@ -562,6 +567,16 @@ impl<'c> Responder<'c> {
 
     /// Answers with results that `body` writes. Compiled once for all types.
     fn answer_with(&self, body: WriteBody<'_>) -> Replied {
+        match self.interception {
+            None => self.answer(|contexts| self.sink.reply(&Results { responder: self, contexts, body })),
+            Some(interception) => self.answer_counted(interception, body),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_counted(&self, interception: &Interception, body: WriteBody<'_>) -> Replied {
+        let body: WriteBody<'_> = &|w| interception.body().write(w, body);
         self.answer(|contexts| self.sink.reply(&Results { responder: self, contexts, body }))
     }
 
@@ -626,7 +641,11 @@ impl<'c> Responder<'c> {
         let mut body = Some(body);
         self.sink.with(&mut |connection| {
             let Some(body) = body.take() else { return };
-            if let Err(misuse) = connection.reply_with(self.encoding, self.id, status, contexts, body) {
+            let counted = |w: &mut Writer<'_>| match self.interception {
+                None => body(w),
+                Some(interception) => interception.body().write(w, body),
+            };
+            if let Err(misuse) = connection.reply_with(self.encoding, self.id, status, contexts, counted) {
                 self.unsendable(connection, misuse);
             }
         });
@@ -634,6 +653,11 @@ impl<'c> Responder<'c> {
 
     #[cold]
     fn reply_exception(&self, contexts: EncodedContexts<'_>, e: &SystemException) {
+        if let Some(interception) = self.interception {
+            let mut scratch = Vec::new();
+            // A system exception can always be written.
+            let _ = interception.body().write(&mut Writer::new(&mut scratch, self.encoding), |w| w.put(e));
+        }
         self.sink.with(&mut |connection| {
             // A system exception can always be written.
             let _ = connection.raise(self.encoding, self.id, contexts, e);
@@ -727,6 +751,9 @@ impl<'c> Responder<'c> {
         let added = added.encoded();
         let contexts: Vec<_> = contexts.iter().copied().chain(added.iter()).collect();
         let version = self.encoding.version;
+        if let Some(interception) = self.interception {
+            interception.body().note(body.bytes.len());
+        }
         self.sink.with(&mut |connection| {
             if let Err(misuse) = connection.reply_raw(version, self.id, status, &contexts, body) {
                 self.unsendable(connection, misuse);

@@ -29,7 +29,7 @@ use crate::driver::engine;
 use crate::driver::invoke::{Arguments, or_call_in_update};
 use crate::driver::loopback::{self, loopback_later, loopback_oneway};
 use crate::driver::simulated::{self, Simulated};
-use crate::interceptor::{self, Attempt};
+use crate::interceptor::{self, Attempt, BodyCount};
 use crate::object::deadline::Timeout;
 use crate::object::operation::Operation;
 use crate::object::route::Route;
@@ -50,19 +50,28 @@ impl AsyncCall {
         let fits = Cell::new(true);
         let mut contexts = self.contexts_now(progress.attempt.as_deref(), link);
         tell_band(&mut contexts, link.band_to_tell());
+        let body = BodyCount::default();
         let written = match arguments {
-            RetryBody::Raw(request) => send(self.operation(), contexts.encoded(), BodySource::Raw(request)),
+            RetryBody::Raw(request) => {
+                body.note(request.body_bytes());
+                send(self.operation(), contexts.encoded(), BodySource::Raw(request))
+            }
             RetryBody::Written(arguments) => {
                 let write = |w: &mut Writer<'_>| {
-                    fits.set(arguments.write(w));
-                    // The connection takes back what has been written of the message.
-                    if fits.get() { Ok(()) } else { Err(Misuse::MovedBody) }
+                    body.write(w, |w| {
+                        fits.set(arguments.write(w));
+                        // The connection takes back what has been written of the message.
+                        if fits.get() { Ok(()) } else { Err(Misuse::MovedBody) }
+                    })
                 };
                 send(self.operation(), contexts.encoded(), BodySource::Written(&write))
             }
         };
         if !fits.get() {
             return Err(CallFailure::EncodingChanged);
+        }
+        if let Some(attempt) = &mut progress.attempt {
+            attempt.note_sent(&body);
         }
         let Some(in_flight) = written? else {
             return Ok(Written::Oneway);
