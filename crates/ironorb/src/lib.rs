@@ -84,8 +84,9 @@ pub use base::thread_pool_config::{RequestBuffering, RequestOrder, ThreadLifetim
 pub use base::thread_settings::LaneThread;
 pub use orb::{
     AuditFinding, AuditReport, BuildError, CONFIG_FILE_VARIABLE, CacheAudit, INIT_REF_VARIABLE, InLane,
-    InitialReference, Lane, LaneConfig, LaneSetting, Orb, OrbBuilder, Policy, PolicyError, PolicyErrorCode,
-    Setting, SettingError, ThreadpoolError, lane_settings, set_thread_policy_overrides, settings,
+    InitialReference, InstallRecorder, Lane, LaneConfig, LaneSetting, Orb, OrbBuilder, Policy, PolicyError,
+    PolicyErrorCode, Setting, SettingError, ThreadpoolError, lane_settings, set_thread_policy_overrides,
+    settings,
 };
 pub use transport::Endpoint;
 pub use transport::endpoint::BadAddress;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +44,11 @@ pub struct OrbBuilder {
     options: Vec<CommandLineOption>,
     /// The error in the environment, if there is one. [`build`](OrbBuilder::build) returns it.
     environment: Option<SettingError>,
+    recorder: Option<InstallRecorder>,
 }
+
+/// Adds what records calls to the file, or in the folder, that operators name.
+pub type InstallRecorder = fn(OrbBuilder, &Path) -> io::Result<OrbBuilder>;
 
 /// Why an ORB could not be made.
 pub enum BuildError {
@@ -294,6 +298,20 @@ impl OrbBuilder {
         self
     }
 
+    /// Sets the file, or the folder for a file of each process, to which calls are recorded. That needs a
+    /// [recorder](Self::recorder). Default: none.
+    pub fn recording(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.recording = Some(path.into());
+        self
+    }
+
+    /// Sets what records calls where the setting `recording` asks for it. `ironorb_record::install` does so. An ORB whose
+    /// operators do not ask has no interceptors by it. Default: none, and `recording` is an error.
+    pub fn recorder(mut self, install: InstallRecorder) -> Self {
+        self.recorder = Some(install);
+        self
+    }
+
     /// Sets the reference, as text, that `resolve_initial_references` returns for a name.
     pub fn initial_reference(mut self, name: &str, url: &str) -> Self {
         self.settings.set_initial(name, url);
@@ -401,10 +419,16 @@ impl OrbBuilder {
 
     /// Makes the ORB, and begins to listen if an endpoint was given.
     pub fn build(mut self) -> Result<Orb, BuildError> {
-        if let Some(e) = self.environment {
+        if let Some(e) = self.environment.take() {
             return Err(e.into());
         }
         self.settings.take_options(&self.options)?;
+        if let Some(path) = self.settings.recording.take() {
+            let install = self.recorder.ok_or_else(no_recorder)?;
+            self = install(self, &path).map_err(|error| {
+                BuildError::Io(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            })?;
+        }
         let initial = std::mem::take(&mut self.settings.initial);
         if let Some(file) = &self.settings.marshal_profile {
             // An error must show now, and not only when the program ends.
@@ -443,4 +467,10 @@ impl OrbBuilder {
         }
         Ok(orb)
     }
+}
+
+#[cold]
+fn no_recorder() -> BuildError {
+    let why = "the setting `recording` needs a program that calls `ironorb_record::install`";
+    BuildError::Io(io::Error::new(io::ErrorKind::Unsupported, why))
 }

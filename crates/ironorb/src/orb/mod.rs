@@ -17,7 +17,7 @@ mod small_file;
 mod threadpools;
 mod values;
 
-pub use builder::{BuildError, OrbBuilder};
+pub use builder::{BuildError, InstallRecorder, OrbBuilder};
 pub use cache_audit::{AuditFinding, AuditReport, CacheAudit};
 pub use error::Error;
 pub use initial::InitialReference;

@@ -63,6 +63,7 @@ pub(super) struct Settings {
     pub(super) orb_id: String,
     pub(super) server_id: String,
     pub(super) marshal_profile: Option<PathBuf>,
+    pub(super) recording: Option<PathBuf>,
     pub(super) interceptors: Interceptors,
     pub(super) simulation: Option<SimulationSetting>,
     pub(super) real_time: Option<RealTimeConfig>,

@@ -88,6 +88,16 @@ pub(super) static SETTINGS: &[Setting] = &[
             Ok(())
         },
     ),
+    once(
+        "recording",
+        "PATH",
+        "The file, or the folder for a file of each process, to which calls are recorded, by programs with `ironorb-record`. \
+         Default: none.",
+        |s, v| {
+            s.recording = Some(v.into());
+            Ok(())
+        },
+    ),
     several("initRef", "NAME=URL", "The URL of an initial reference.", |s, v| {
         let (name, url) =
             v.split_once('=').ok_or("write NAME=URL, as in NameService=corbaloc::host/NameService")?;
