@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 /// What applies patches; omniORB with its tools, and what compiles its C++ programs; the IDL files that the corpus is made
-/// of; what fetches JacORB and compiles its Java programs; what counts instructions; and what
-/// agents share names through.
+/// of; what fetches JacORB and compiles its Java programs; what counts instructions; what
+/// agents share names through; and what reads captures.
 const PACKAGES: &[&str] = &[
     "git",
     "g++",
@@ -21,6 +21,7 @@ const PACKAGES: &[&str] = &[
     "maven",
     "valgrind",
     "etcd-server",
+    "tshark",
 ];
 
 /// Installs what is missing, as root or through a sudo that asks nothing; else says what to do.

@@ -1,6 +1,6 @@
 //! Models of distributed programs in virtual time: what a deployment is and is asked to do ([`scenario`]), and what the
 //! simulation levels share: events in their order ([`Agenda`]), random numbers by stream ([`Random`]), what a run has
-//! shown ([`Observations`]).
+//! shown ([`Observations`]); and what programs have done and do ([`record`]).
 //!
 //! Nothing here makes a call, opens a socket, reads a clock or starts a thread. Equal scenarios and equal seeds give equal
 //! results: no decision depends on addresses, on the number of processors or on the system's mathematical library.
@@ -15,6 +15,7 @@ mod observations;
 mod processor;
 pub mod queueing;
 mod random;
+pub mod record;
 pub mod report;
 pub mod scenario;
 mod time;

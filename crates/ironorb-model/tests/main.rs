@@ -3,5 +3,7 @@
 mod agenda;
 mod analysis;
 mod queueing;
+#[path = "record/main.rs"]
+mod record;
 mod reports;
 mod scenarios;

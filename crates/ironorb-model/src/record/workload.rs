@@ -1,0 +1,669 @@
+//! The workload that a recording is.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use super::recording::{Call as Recorded, Client, Recording, ServedBy};
+use crate::Time;
+use crate::scenario::{
+    Arrivals, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Link, LinkRule, Operation, OperationKind,
+    Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
+};
+
+/// What a scenario is to take from a recording.
+#[derive(Debug, Clone)]
+pub struct WorkloadOptions {
+    /// The scenario's name.
+    pub name: String,
+    /// The seed of its first run.
+    pub seed: u64,
+    /// When calls begin.
+    pub arrivals: ArrivalsOf,
+    /// Sizes and nested calls of one operation that are kept apart, each exactly. An operation with more of them gets their
+    /// means. 1 to 10,000.
+    pub variants_max: usize,
+    /// Samples of a distribution that are kept, evenly by their rank.
+    pub samples_max: usize,
+    /// What each step of a call takes, if it has been measured. Otherwise a link has what calls took beside their services,
+    /// and the steps take no time.
+    pub dwell: Option<DwellTimes>,
+}
+
+impl Default for WorkloadOptions {
+    fn default() -> Self {
+        WorkloadOptions {
+            name: "recorded".to_owned(),
+            seed: 1,
+            arrivals: ArrivalsOf::Trace,
+            variants_max: 64,
+            samples_max: 2_000,
+            dwell: None,
+        }
+    }
+}
+
+/// When the calls of a workload begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivalsOf {
+    /// When they began in the recording, whatever becomes of them now. Each operation of a client is a class of its own, so that
+    /// there are exactly as many calls as were recorded.
+    Trace,
+    /// After the thinking time of their thread, which waits for its calls: a class for each client. Clients of which nothing
+    /// is recorded have a trace.
+    Closed,
+    /// With times in between as in the recording, in any order: a class for each operation of a client.
+    Open,
+}
+
+/// A scenario, and what it does not take from the recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What to know before its results are trusted.
+    pub notes: Vec<String>,
+}
+
+/// The workload that a recording is: its programs as servers, the calls that no upcall made as classes, those of upcalls as
+/// nested ones, and services as samples of demands.
+pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
+    let calls: Vec<&Recorded> = recording.calls.iter().collect();
+    let mut notes = recording.notes.clone();
+    let hosts = Hosts::of(recording);
+    let servers = Servers::of(recording, &hosts);
+    let children = children_of(&calls);
+    let variants = Variants::of(&calls, &servers, &children, options, &mut notes, recording);
+    let begin = calls.iter().map(|call| call.begin).min().unwrap_or(Time::ZERO);
+    let end = calls.iter().map(|call| call.end()).max().unwrap_or(Time::ZERO);
+    let mut objects: Vec<HashMap<u64, u64>> = vec![HashMap::new(); servers.keys.len()];
+    for call in &calls {
+        let objects = &mut objects[servers.index(call)];
+        let next = objects.len() as u64;
+        objects.entry(call.object).or_insert(next);
+    }
+    let (hosts, servers, variants) = (&hosts, &servers, &variants);
+    let context = Context { recording, options, hosts, servers, variants, objects, begin };
+    let classes = context.classes(&calls, &mut notes);
+    let links = context.links(&calls);
+    let scenario = Scenario {
+        name: options.name.clone(),
+        seed: options.seed,
+        span: (end - begin).max(Duration::from_nanos(1)),
+        warm_up: WarmUp::Fixed(Duration::ZERO),
+        replications: Replications { min: 3, max: 30, half_width: 0.05, confidence: 0.95 },
+        hosts: hosts.groups.clone(),
+        default_link: link(Duration::ZERO),
+        links,
+        servers: context.servers(&calls, &children, &mut notes),
+        classes,
+        dwell: options.dwell.clone().unwrap_or_else(no_dwell),
+    };
+    notes.push("locks of servants are not recorded: the servers have none".to_owned());
+    Workload { scenario, notes }
+}
+
+/// Where the recorded programs run.
+struct Hosts {
+    groups: Vec<HostGroup>,
+    by_section: Vec<usize>,
+    /// Of addresses without a recording.
+    by_address: Vec<usize>,
+    /// Of clients of which nothing is recorded, if there are any.
+    of_strangers: Option<usize>,
+}
+
+impl Hosts {
+    fn of(recording: &Recording) -> Hosts {
+        let mut hosts =
+            Hosts { groups: Vec::new(), by_section: Vec::new(), by_address: Vec::new(), of_strangers: None };
+        for section in &recording.sections {
+            let group = hosts.group(&section.head.host, section.head.cores.max(1));
+            hosts.by_section.push(group);
+        }
+        let unrecorded: HashSet<ServedBy> = recording.calls.iter().map(|call| call.server).collect();
+        for (index, address) in recording.servers.iter().enumerate() {
+            let name = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
+            // An address whose program has recorded needs no host of its own.
+            let group = if unrecorded.contains(&ServedBy::Address(index)) { hosts.group(name, 1) } else { 0 };
+            hosts.by_address.push(group);
+        }
+        if recording.calls.iter().any(|call| call.client.is_none()) {
+            hosts.of_strangers = Some(hosts.group("clients", 1));
+        }
+        hosts
+    }
+
+    fn group(&mut self, name: &str, cores: u32) -> usize {
+        if let Some(index) = self.groups.iter().position(|group| group.name == name) {
+            self.groups[index].cores = self.groups[index].cores.max(cores);
+            return index;
+        }
+        let name = name.to_owned();
+        self.groups.push(HostGroup { name, count: 1, cores, switch_time: Duration::ZERO, speed: 1.0 });
+        self.groups.len() - 1
+    }
+
+    fn of_client(&self, call: &Recorded) -> usize {
+        match call.client {
+            Some(client) => self.by_section[client.section],
+            None => self.of_strangers.unwrap_or(0),
+        }
+    }
+}
+
+/// The servers of a scenario: programs, or addresses.
+struct Servers {
+    keys: Vec<ServedBy>,
+    names: Vec<String>,
+    hosts: Vec<usize>,
+}
+
+impl Servers {
+    fn of(recording: &Recording, hosts: &Hosts) -> Servers {
+        let keys: std::collections::BTreeSet<ServedBy> =
+            recording.calls.iter().map(|call| call.server).collect();
+        let mut servers = Servers { keys: Vec::new(), names: Vec::new(), hosts: Vec::new() };
+        let mut names = Distinct::default();
+        for key in keys {
+            servers.keys.push(key);
+            servers.names.push(names.make(recording.server_name(key)));
+            servers.hosts.push(match key {
+                ServedBy::Section(section) => hosts.by_section[section],
+                ServedBy::Address(address) => hosts.by_address[address],
+            });
+        }
+        servers
+    }
+
+    fn index(&self, call: &Recorded) -> usize {
+        self.keys.binary_search(&call.server).unwrap_or(0)
+    }
+}
+
+/// Makes names that differ.
+#[derive(Default)]
+struct Distinct(HashSet<String>);
+
+impl Distinct {
+    fn make(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = free.unwrap_or_default();
+        self.0.insert(free.clone());
+        free
+    }
+}
+
+/// The calls that each call's upcall made, by their begins.
+fn children_of(calls: &[&Recorded]) -> Vec<Vec<usize>> {
+    let mut children = vec![Vec::new(); calls.len()];
+    for (index, call) in calls.iter().enumerate() {
+        if let Some(parent) = call.parent {
+            children[parent].push(index);
+        }
+    }
+    children
+}
+
+/// The operations of the scenario: each has one size and one list of nested calls.
+struct Variants {
+    /// By server and, within it, by index of the operation.
+    of_server: Vec<Vec<Variant>>,
+    /// For each call, the index among those of its server.
+    of_call: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct Variant {
+    operation: usize,
+    request_octets: u32,
+    reply_octets: u32,
+    nested: Vec<Nested>,
+    calls: Vec<usize>,
+}
+
+/// Nested calls one after the other: server, operation there, how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Nested {
+    server: usize,
+    variant: usize,
+    times: u32,
+}
+
+/// What makes an operation one of its own.
+type VariantKey = (usize, usize, Option<(u32, u32, Vec<Nested>)>);
+
+impl Variants {
+    fn of(
+        calls: &[&Recorded],
+        servers: &Servers,
+        children: &[Vec<usize>],
+        options: &WorkloadOptions,
+        notes: &mut Vec<String>,
+        recording: &Recording,
+    ) -> Variants {
+        // Operations with too many variants, which have one of means.
+        let mut averaged: HashSet<(usize, usize)> = HashSet::new();
+        let order = innermost_first(calls, children);
+        loop {
+            let mut found = Variants::divide(calls, servers, children, &order, &averaged);
+            let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+            for (server, variants) in found.of_server.iter().enumerate() {
+                for variant in variants {
+                    *counts.entry((server, variant.operation)).or_default() += 1;
+                }
+            }
+            let before = averaged.len();
+            let max = options.variants_max.max(1);
+            averaged
+                .extend(counts.iter().filter(|(_, count)| **count > max).map(|(operation, _)| *operation));
+            if averaged.len() == before {
+                found.average(calls, servers, children, &averaged);
+                for (server, operation) in averaged.iter().collect::<std::collections::BTreeSet<_>>() {
+                    notes.push(format!(
+                        "{}: `{}` has more than {max} sizes or lists of nested calls: their means are taken",
+                        servers.names[*server], recording.operations[*operation].name
+                    ));
+                }
+                return found;
+            }
+        }
+    }
+
+    fn divide(
+        calls: &[&Recorded],
+        servers: &Servers,
+        children: &[Vec<usize>],
+        order: &[usize],
+        averaged: &HashSet<(usize, usize)>,
+    ) -> Variants {
+        let mut variants =
+            Variants { of_server: vec![Vec::new(); servers.keys.len()], of_call: vec![0; calls.len()] };
+        let mut known: HashMap<VariantKey, usize> = HashMap::new();
+        for &index in order {
+            let call = calls[index];
+            let server = servers.index(call);
+            let (request_octets, reply_octets) = (octets(call.request_octets), octets(call.reply_octets));
+            let nested = variants.in_turn(calls, servers, &children[index]);
+            let exact = (!averaged.contains(&(server, call.operation)))
+                .then(|| (request_octets, reply_octets, nested.clone()));
+            let of_server = &mut variants.of_server[server];
+            let variant = *known.entry((server, call.operation, exact)).or_insert_with(|| {
+                let (operation, calls) = (call.operation, Vec::new());
+                of_server.push(Variant { operation, request_octets, reply_octets, nested, calls });
+                of_server.len() - 1
+            });
+            of_server[variant].calls.push(index);
+            variants.of_call[index] = variant;
+        }
+        variants
+    }
+
+    /// Nested calls in their order; equal ones that follow one another are counted.
+    fn in_turn(&self, calls: &[&Recorded], servers: &Servers, children: &[usize]) -> Vec<Nested> {
+        let mut nested: Vec<Nested> = Vec::new();
+        for &child in children {
+            let (server, variant) = (servers.index(calls[child]), self.of_call[child]);
+            match nested.last_mut() {
+                Some(last) if (last.server, last.variant) == (server, variant) => last.times += 1,
+                _ => nested.push(Nested { server, variant, times: 1 }),
+            }
+        }
+        nested
+    }
+
+    /// Gives operations that are averaged the means of their calls.
+    fn average(
+        &mut self,
+        calls: &[&Recorded],
+        servers: &Servers,
+        children: &[Vec<usize>],
+        averaged: &HashSet<(usize, usize)>,
+    ) {
+        for server in 0..self.of_server.len() {
+            for variant in 0..self.of_server[server].len() {
+                let it = &self.of_server[server][variant];
+                if !averaged.contains(&(server, it.operation)) {
+                    continue;
+                }
+                let mean = |of: fn(&Recorded) -> u64| {
+                    let sum: u128 = it.calls.iter().map(|call| u128::from(of(calls[*call]))).sum();
+                    rounded(sum, it.calls.len())
+                };
+                let (request_octets, reply_octets) =
+                    (mean(|it| it.request_octets), mean(|it| it.reply_octets));
+                let mut counts: BTreeMap<(usize, usize), u128> = BTreeMap::new();
+                for child in it.calls.iter().flat_map(|call| &children[*call]) {
+                    *counts.entry((servers.index(calls[*child]), self.of_call[*child])).or_default() += 1;
+                }
+                let nested = counts.into_iter().map(|((server, variant), count)| Nested {
+                    server,
+                    variant,
+                    times: rounded(count, it.calls.len()),
+                });
+                let nested = nested.filter(|nested| nested.times > 0).collect();
+                let it = &mut self.of_server[server][variant];
+                (it.request_octets, it.reply_octets, it.nested) = (request_octets, reply_octets, nested);
+            }
+        }
+    }
+}
+
+/// The mean, rounded to the next whole number.
+fn rounded(sum: u128, count: usize) -> u32 {
+    let count = count.max(1) as u128;
+    u32::try_from((sum + count / 2) / count).unwrap_or(u32::MAX)
+}
+
+fn octets(octets: u64) -> u32 {
+    u32::try_from(octets).unwrap_or(u32::MAX)
+}
+
+/// Calls in an order in which each comes after those that its upcall made.
+fn innermost_first(calls: &[&Recorded], children: &[Vec<usize>]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(calls.len());
+    let roots = (0..calls.len()).filter(|index| calls[*index].parent.is_none());
+    let mut open: Vec<(usize, bool)> = roots.map(|root| (root, false)).collect();
+    open.reverse();
+    while let Some((index, is_done)) = open.pop() {
+        if is_done {
+            order.push(index);
+            continue;
+        }
+        open.push((index, true));
+        open.extend(children[index].iter().rev().map(|child| (*child, false)));
+    }
+    order
+}
+
+/// What the parts of a scenario are made of.
+struct Context<'r> {
+    recording: &'r Recording,
+    options: &'r WorkloadOptions,
+    hosts: &'r Hosts,
+    servers: &'r Servers,
+    variants: &'r Variants,
+    /// By server, the objects' numbers: in the order in which they were called first.
+    objects: Vec<HashMap<u64, u64>>,
+    /// When the first call began.
+    begin: Time,
+}
+
+impl Context<'_> {
+    fn servers(&self, calls: &[&Recorded], children: &[Vec<usize>], notes: &mut Vec<String>) -> Vec<Server> {
+        let mut overlapping = 0;
+        let mut servers = Vec::new();
+        for (index, key) in self.servers.keys.iter().enumerate() {
+            let served = calls.iter().filter(|call| call.server == *key);
+            let threads: HashSet<_> =
+                served.clone().filter_map(|call| call.service.as_ref()).map(|it| it.thread).collect();
+            let mut operations = Vec::new();
+            for variant in &self.variants.of_server[index] {
+                operations.push(self.operation(variant, calls, children, &mut overlapping));
+            }
+            let unknown = served.clone().filter(|call| call.service.is_none()).count();
+            if unknown > 0 {
+                notes.push(format!(
+                    "{}: {unknown} of {} calls have no record of their server: their whole time counts as its own",
+                    self.servers.names[index],
+                    served.count()
+                ));
+            }
+            servers.push(Server {
+                name: self.servers.names[index].clone(),
+                hosts: self.servers.hosts[index],
+                threads: u32::try_from(threads.len()).ok().filter(|threads| *threads > 0),
+                lanes: Vec::new(),
+                objects: self.objects[index].len() as u64,
+                object_octets: 0,
+                lock: ServerLock::None,
+                operations,
+            });
+        }
+        if overlapping > 0 {
+            notes.push(format!(
+                "{overlapping} nested calls ran beside others of their upcall: they follow one another"
+            ));
+        }
+        servers
+    }
+
+    fn operation(
+        &self,
+        variant: &Variant,
+        calls: &[&Recorded],
+        children: &[Vec<usize>],
+        overlapping: &mut usize,
+    ) -> Operation {
+        let name = &self.recording.operations[variant.operation];
+        let mut demands = Vec::new();
+        let (mut own, mut on_processor) = (Duration::ZERO, Some(Duration::ZERO));
+        for &index in &variant.calls {
+            let nested: Vec<&Recorded> = children[index].iter().map(|child| calls[*child]).collect();
+            let Demand { own: demand, processor, overlapping: beside } = Demand::of(calls[index], &nested);
+            demands.push(demand);
+            own += demand;
+            on_processor = on_processor.zip(processor).map(|(sum, more)| sum + more);
+            *overlapping += beside;
+        }
+        let kind = match name.name.split_at_checked(5) {
+            Some(("_get_", _)) => OperationKind::Read,
+            Some(("_set_", _)) => OperationKind::Write,
+            _ => OperationKind::Plain,
+        };
+        Operation {
+            name: name.name.clone(),
+            kind,
+            request_octets: variant.request_octets,
+            reply_octets: variant.reply_octets,
+            is_oneway: name.is_oneway,
+            demand: self.spread(demands),
+            // A servant that waits for something else than a processor occupies none.
+            sleeps: on_processor.is_none_or(|on_processor| on_processor * 2 < own),
+            calls: variant.nested.iter().map(|it| self.call(it.server, it.variant, it.times)).collect(),
+        }
+    }
+
+    fn call(&self, server: usize, variant: usize, times: u32) -> Call {
+        let calls = &self.variants.of_server[server][variant].calls;
+        let objects: HashSet<u64> =
+            calls.iter().map(|call| self.recording.calls[*call].object).take(1_000).collect();
+        let target = match objects.len() {
+            0 | 1 => {
+                let number = objects.iter().next().and_then(|object| self.objects[server].get(object));
+                Target::Object(number.copied().unwrap_or(0))
+            }
+            _ => Target::Random,
+        };
+        Call { server, operation: variant, times, target }
+    }
+
+    fn classes(&self, calls: &[&Recorded], notes: &mut Vec<String>) -> Vec<Class> {
+        let mut names = Distinct::default();
+        let mut classes = Vec::new();
+        let roots: Vec<usize> = (0..calls.len()).filter(|index| calls[*index].parent.is_none()).collect();
+        let (closed, others): (Vec<usize>, Vec<usize>) = roots
+            .into_iter()
+            .partition(|index| self.options.arrivals == ArrivalsOf::Closed && calls[*index].client.is_some());
+        let mut clients: BTreeMap<usize, BTreeMap<Client, Vec<usize>>> = BTreeMap::new();
+        for index in closed {
+            if let Some(client) = calls[index].client {
+                clients.entry(client.section).or_default().entry(client).or_default().push(index);
+            }
+        }
+        for (section, threads) in clients {
+            let name = names.make(&self.recording.sections[section].head.program);
+            classes.push(self.closed(name, self.hosts.by_section[section], &threads, calls, notes));
+        }
+        let mut groups: BTreeMap<(Option<usize>, usize, usize), Vec<usize>> = BTreeMap::new();
+        for index in others {
+            let section = calls[index].client.map(|client| client.section);
+            let (server, variant) = (self.servers.index(calls[index]), self.variants.of_call[index]);
+            groups.entry((section, server, variant)).or_default().push(index);
+        }
+        for ((section, server, variant), group) in groups {
+            let program = section.map_or("clients", |section| &self.recording.sections[section].head.program);
+            let operation = self.variants.of_server[server][variant].operation;
+            let name = format!("{program}: {}", self.recording.operations[operation].name);
+            classes.push(Class {
+                name: names.make(&name),
+                hosts: self.hosts.of_client(calls[group[0]]),
+                arrivals: self.arrivals(&group, calls),
+                mix: vec![self.single(server, variant, 1.0)],
+                choice: Choice::Random,
+                priority: None,
+                cache: None,
+            });
+        }
+        classes
+    }
+
+    fn arrivals(&self, group: &[usize], calls: &[&Recorded]) -> Arrivals {
+        let begins = group.iter().map(|index| calls[*index].begin - self.begin);
+        let begins: Vec<Duration> = begins.collect();
+        let between: Vec<Duration> = begins.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        match self.options.arrivals {
+            ArrivalsOf::Open if !between.is_empty() => {
+                Arrivals::Open { between: self.spread(between), burst: 1 }
+            }
+            ArrivalsOf::Open | ArrivalsOf::Trace | ArrivalsOf::Closed => Arrivals::Trace(begins),
+        }
+    }
+
+    fn closed(
+        &self,
+        name: String,
+        hosts: usize,
+        threads: &BTreeMap<Client, Vec<usize>>,
+        calls: &[&Recorded],
+        notes: &mut Vec<String>,
+    ) -> Class {
+        let mut thinks = Vec::new();
+        let mut weights: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        let mut overlapping = 0;
+        for group in threads.values() {
+            for pair in group.windows(2) {
+                let (end, next) = (calls[pair[0]].end(), calls[pair[1]].begin);
+                overlapping += usize::from(next < end);
+                thinks.push(next - end);
+            }
+            for index in group {
+                let key = (self.servers.index(calls[*index]), self.variants.of_call[*index]);
+                *weights.entry(key).or_default() += 1.0;
+            }
+        }
+        if overlapping > 0 {
+            notes.push(format!(
+                "{name}: {overlapping} calls began before the one before had ended: they follow it"
+            ));
+        }
+        let think = if thinks.is_empty() { Spread::Fixed(Duration::ZERO) } else { self.spread(thinks) };
+        let mix = weights.into_iter().map(|((server, variant), weight)| self.single(server, variant, weight));
+        let clients = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+        let arrivals = Arrivals::Closed { clients, think };
+        Class { name, hosts, arrivals, mix: mix.collect(), choice: Choice::Random, priority: None, cache: None }
+    }
+
+    fn single(&self, server: usize, variant: usize, weight: f64) -> Weighted {
+        Weighted { weight, cycle: Cycle::Calls(vec![self.call(server, variant, 1)]) }
+    }
+
+    /// Links with the latency that the mean call took beside its service, half of it each way.
+    fn links(&self, calls: &[&Recorded]) -> Vec<LinkRule> {
+        if self.options.dwell.is_some() {
+            return Vec::new();
+        }
+        let mut beside: BTreeMap<(usize, usize), (u128, u32)> = BTreeMap::new();
+        for call in calls {
+            let (Some(time), Some(service)) = (call.time, &call.service) else { continue };
+            if self.recording.operations[call.operation].is_oneway {
+                continue;
+            }
+            let ends = (self.hosts.of_client(call), self.servers.hosts[self.servers.index(call)]);
+            let sum = beside.entry((ends.0.min(ends.1), ends.0.max(ends.1))).or_default();
+            sum.0 += time.saturating_sub(service.time).as_nanos();
+            sum.1 += 1;
+        }
+        let rules = beside.into_iter().map(|(between, (sum, count))| {
+            let each_way = sum / (2 * u128::from(count));
+            LinkRule {
+                between,
+                link: link(Duration::from_nanos(u64::try_from(each_way).unwrap_or(u64::MAX))),
+            }
+        });
+        rules.collect()
+    }
+
+    fn spread(&self, mut samples: Vec<Duration>) -> Spread {
+        samples.sort_unstable();
+        let (first, last) = (samples.first().copied(), samples.last().copied());
+        if first == last {
+            return Spread::Fixed(first.unwrap_or_default());
+        }
+        let max = self.options.samples_max.max(1);
+        if samples.len() > max {
+            let rank = |number: usize| (2 * number + 1) * samples.len() / (2 * max);
+            samples = (0..max).map(|number| samples[rank(number)]).collect();
+        }
+        Spread::Samples(samples)
+    }
+}
+
+/// What a servant did for one call.
+struct Demand {
+    /// Its time without that of nested calls.
+    own: Duration,
+    processor: Option<Duration>,
+    /// Nested calls that began before one before had ended.
+    overlapping: usize,
+}
+
+impl Demand {
+    fn of(call: &Recorded, nested: &[&Recorded]) -> Demand {
+        let Some(service) = &call.service else {
+            return Demand { own: call.time.unwrap_or_default(), processor: None, overlapping: 0 };
+        };
+        let (begin, end) = (service.begin, service.begin + service.time);
+        let (mut until, mut away, mut overlapping) = (begin, Duration::ZERO, 0);
+        // They are in the order of their begins.
+        for nested in nested {
+            let (from, to) = (nested.begin.max(begin), nested.end().min(end));
+            overlapping += usize::from(from < until);
+            away += to - from.max(until);
+            until = until.max(to);
+        }
+        Demand { own: service.time.saturating_sub(away), processor: service.processor, overlapping }
+    }
+}
+
+fn link(latency: Duration) -> Link {
+    Link {
+        latency,
+        jitter: Duration::ZERO,
+        bandwidth: None,
+        mtu: 1_460,
+        packet_overhead: 54,
+        loss: 0.0,
+        reorder: 0.0,
+        duplicate: 0.0,
+        retransmit_after: Duration::from_millis(200),
+    }
+}
+
+fn no_dwell() -> DwellTimes {
+    let none = || Spread::Fixed(Duration::ZERO);
+    DwellTimes {
+        find_proxy: none(),
+        write_request: none(),
+        read_request: none(),
+        channel: none(),
+        find_object: none(),
+        execute: none(),
+        write_reply: none(),
+        read_reply: none(),
+        thread_switch: none(),
+        cached_read: none(),
+        apply_update: none(),
+        per_octet: Duration::ZERO,
+    }
+}

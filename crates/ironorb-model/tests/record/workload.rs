@@ -1,0 +1,230 @@
+//! The workloads that recordings are.
+
+use std::time::Duration;
+
+use ironorb_model::record::{ArrivalsOf, CallId, Recording, Workload, WorkloadOptions, workload};
+use ironorb_model::scenario::{Arrivals, Call, Cycle, Operation, OperationKind, Scenario, Spread, Target};
+
+use super::{call, head, read, served, written};
+
+const fn ns(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+/// A client with two threads calls `ping` 10 times each; every second one has the servant call `add` of a third program twice.
+/// One thread reads an attribute at the end.
+fn three_programs() -> Recording {
+    let id = |recording, number| Some(CallId { recording, number });
+    let client = written(&head(1, "client", "here"), |to| {
+        for number in 0..20 {
+            let thread = 1 + number as u32 % 2;
+            let origin = super::Origin { thread, name: "caller" };
+            to.call(&super::CallSeen { origin, time_ns: 2_000, ..call(number, number * 5_000) }).unwrap();
+        }
+        let read = super::CallSeen {
+            operation: "_get_balance",
+            request_octets: 0,
+            reply_octets: 8,
+            ..call(20, 200_000)
+        };
+        to.call(&super::CallSeen { time_ns: 2_000, ..read }).unwrap();
+    });
+    let server = written(&head(2, "server", "here"), |to| {
+        for number in 0..20 {
+            let begin_ns = number * 5_000 + 500;
+            to.served(&super::RequestSeen {
+                time_ns: 1_000,
+                processor_ns: Some(900),
+                ..served(number, id(1, number), begin_ns)
+            })
+            .unwrap();
+            for nested in 0..2 * (number % 2) {
+                let begin_ns = begin_ns + 100 + 300 * nested;
+                let origin = served(0, None, 0).origin;
+                let add = super::CallSeen {
+                    operation: "add",
+                    server: "third:1",
+                    origin,
+                    ..call(100 + 2 * number + nested, begin_ns)
+                };
+                to.call(&super::CallSeen { within: id(2, number), time_ns: 200, object: number, ..add })
+                    .unwrap();
+            }
+        }
+        let read = super::RequestSeen {
+            operation: "_get_balance",
+            request_octets: 0,
+            reply_octets: 8,
+            ..served(20, id(1, 20), 200_500)
+        };
+        to.served(&super::RequestSeen { time_ns: 1_000, processor_ns: Some(100), ..read }).unwrap();
+    });
+    let third = written(&head(3, "third", "there"), |to| {
+        for number in 0..20 {
+            for nested in 0..2 * (number % 2) {
+                let number = 100 + 2 * number + nested;
+                let add =
+                    super::RequestSeen { operation: "add", ..served(number, id(2, number), 10 * number) };
+                to.served(&super::RequestSeen { time_ns: 100 + nested * 50, object: number / 2 - 50, ..add })
+                    .unwrap();
+            }
+        }
+    });
+    read(&[&client, &server, &third])
+}
+
+fn made(recording: &Recording, options: &WorkloadOptions) -> Workload {
+    workload(recording, options)
+}
+
+fn operation<'s>(scenario: &'s Scenario, call: &Call) -> &'s Operation {
+    &scenario.servers[call.server].operations[call.operation]
+}
+
+/// Calls, and octets of bodies, that a scenario with traces has, counted by walking it.
+fn counted(scenario: &Scenario) -> (u64, u64) {
+    fn of(scenario: &Scenario, call: &Call) -> (u64, u64) {
+        let it = operation(scenario, call);
+        let own = (1, u64::from(it.request_octets) + u64::from(it.reply_octets));
+        let all = it.calls.iter().map(|nested| of(scenario, nested)).fold(own, |a, b| (a.0 + b.0, a.1 + b.1));
+        (all.0 * u64::from(call.times), all.1 * u64::from(call.times))
+    }
+    let mut sum = (0, 0);
+    for class in &scenario.classes {
+        let Arrivals::Trace(begins) = &class.arrivals else { panic!("{} has no trace", class.name) };
+        let [only] = &class.mix[..] else { panic!("{} has a choice", class.name) };
+        let Cycle::Calls(calls) = &only.cycle else { panic!("a job") };
+        for call in calls {
+            let (calls, octets) = of(scenario, call);
+            sum = (sum.0 + calls * begins.len() as u64, sum.1 + octets * begins.len() as u64);
+        }
+    }
+    sum
+}
+
+#[test]
+fn a_trace_has_the_calls_and_octets_of_the_recording_exactly() {
+    let recording = three_programs();
+    let octets: u64 = recording.calls.iter().map(|call| call.request_octets + call.reply_octets).sum();
+    assert_eq!((recording.calls.len(), octets), (41, 41 * 12 - 4));
+    let made = made(&recording, &WorkloadOptions::default());
+    let scenario = &made.scenario;
+    assert_eq!(counted(scenario), (41, octets));
+    let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(names(scenario.hosts.iter().map(|it| &it.name).collect()), ["here", "there"]);
+    assert_eq!(names(scenario.servers.iter().map(|it| &it.name).collect()), ["server", "third"]);
+    assert_eq!(
+        names(scenario.classes.iter().map(|it| &it.name).collect()),
+        ["client: ping", "client: ping (2)", "client: _get_balance"]
+    );
+    assert_eq!(
+        scenario.servers.iter().map(|it| (it.hosts, it.threads, it.objects)).collect::<Vec<_>>(),
+        [(0, Some(1), 1), (1, Some(1), 10)]
+    );
+    assert_eq!(scenario.span, ns(202_000));
+    let Arrivals::Trace(begins) = &scenario.classes[1].arrivals else { panic!("no trace") };
+    assert_eq!(begins[..3], [ns(5_000), ns(15_000), ns(25_000)]);
+    // Half of what the mean call takes beside its service, each way.
+    let latency = |index: usize| (scenario.links[index].between, scenario.links[index].link.latency);
+    assert_eq!(latency(0), ((0, 0), ns(500)));
+    assert_eq!(latency(1), ((0, 1), ns(37)));
+}
+
+#[test]
+fn demands_are_services_without_nested_calls() {
+    let scenario = made(&three_programs(), &WorkloadOptions::default()).scenario;
+    let [plain, nested, reading] = &scenario.servers[0].operations[..] else { panic!("three operations") };
+    assert_eq!((&plain.name[..], &nested.name[..], &reading.name[..]), ("ping", "ping", "_get_balance"));
+    assert_eq!((&plain.demand, plain.calls.len()), (&Spread::Fixed(ns(1_000)), 0));
+    assert_eq!(nested.demand, Spread::Fixed(ns(600)));
+    assert_eq!(nested.calls, [Call { server: 1, operation: 0, times: 2, target: Target::Random }]);
+    assert_eq!((reading.kind, plain.kind), (OperationKind::Read, OperationKind::Plain));
+    // It had a processor for a tenth of its time.
+    assert_eq!((plain.sleeps, reading.sleeps), (false, true));
+    let add = &scenario.servers[1].operations[0];
+    let mut samples = [vec![ns(100); 10], vec![ns(150); 10]].concat();
+    assert_eq!(add.demand, Spread::Samples(samples.clone()));
+    // Few of them are as evenly spread.
+    let options = WorkloadOptions { samples_max: 4, ..WorkloadOptions::default() };
+    let scenario = made(&three_programs(), &options).scenario;
+    samples = [vec![ns(100); 2], vec![ns(150); 2]].concat();
+    assert_eq!(scenario.servers[1].operations[0].demand, Spread::Samples(samples));
+}
+
+#[test]
+fn closed_classes_think_as_their_threads_did() {
+    let options = WorkloadOptions { arrivals: ArrivalsOf::Closed, ..WorkloadOptions::default() };
+    let scenario = made(&three_programs(), &options).scenario;
+    let [client] = &scenario.classes[..] else { panic!("{:?}", scenario.classes) };
+    let Arrivals::Closed { clients, think: Spread::Samples(thinks) } = &client.arrivals else {
+        panic!("not closed")
+    };
+    // 18 times from the end of a call to the next of the thread, and one before the attribute is read.
+    assert_eq!((*clients, thinks.len(), &thinks[..18]), (2, 19, &[ns(8_000); 18][..]));
+    assert_eq!(thinks[18], ns(200_000 - 90_000 - 2_000));
+    assert_eq!(client.mix.iter().map(|it| it.weight).collect::<Vec<_>>(), [10.0, 10.0, 1.0]);
+}
+
+#[test]
+fn open_classes_have_the_times_between_calls() {
+    let options = WorkloadOptions { arrivals: ArrivalsOf::Open, ..WorkloadOptions::default() };
+    let scenario = made(&three_programs(), &options).scenario;
+    assert_eq!(scenario.classes[0].arrivals, Arrivals::Open { between: Spread::Fixed(ns(10_000)), burst: 1 });
+    // A single call has no time to the next.
+    assert_eq!(scenario.classes[2].arrivals, Arrivals::Trace(vec![ns(200_000)]));
+}
+
+#[test]
+fn operations_with_many_sizes_get_their_means_and_a_note() {
+    let text = written(&head(1, "client", "here"), |to| {
+        for number in 0..100 {
+            let request_octets = if number == 0 { 0 } else { number };
+            to.call(&super::CallSeen { request_octets, reply_octets: 10 * number, ..call(number, number) })
+                .unwrap();
+        }
+    });
+    let recording = read(&[&text]);
+    let exact = made(&recording, &WorkloadOptions { variants_max: 100, ..WorkloadOptions::default() });
+    assert_eq!(exact.scenario.servers[0].operations.len(), 100);
+    assert_eq!(counted(&exact.scenario), (100, 11 * 4950));
+    let options = WorkloadOptions { variants_max: 99, ..WorkloadOptions::default() };
+    let averaged = made(&recording, &options);
+    let [only] = &averaged.scenario.servers[0].operations[..] else { panic!("one operation") };
+    assert_eq!((only.request_octets, only.reply_octets), (50, 495));
+    assert!(
+        averaged.notes.iter().any(|note| note.contains("`ping` has more than 99 sizes")),
+        "{:?}",
+        averaged.notes
+    );
+    // What no server has recorded is a time without a processor.
+    assert!(only.sleeps && only.demand == Spread::Fixed(ns(1_000)));
+    assert!(
+        averaged.notes.iter().any(|note| note.contains("100 of 100 calls have no record of their server"))
+    );
+}
+
+#[test]
+fn nested_calls_that_overlap_count_once_and_are_told() {
+    let id = Some(CallId { recording: 1, number: 1 });
+    let text = written(&head(1, "server", "here"), |to| {
+        to.served(&super::RequestSeen { time_ns: 1_000, ..served(1, None, 0) }).unwrap();
+        for (number, begin_ns) in [(2, 100), (3, 200)] {
+            to.call(&super::CallSeen {
+                within: id,
+                time_ns: 500,
+                operation: "add",
+                ..call(number, begin_ns)
+            })
+            .unwrap();
+        }
+    });
+    let made = made(&read(&[&text]), &WorkloadOptions::default());
+    let ping =
+        made.scenario.servers.iter().flat_map(|it| &it.operations).find(|it| it.name == "ping").unwrap();
+    assert_eq!(ping.demand, Spread::Fixed(ns(400)));
+    assert!(
+        made.notes.iter().any(|note| note.contains("1 nested calls ran beside others")),
+        "{:?}",
+        made.notes
+    );
+}
