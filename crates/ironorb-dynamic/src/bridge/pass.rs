@@ -53,7 +53,10 @@ impl DynamicServant for Forwarder {
         let Some(share) = self.0.memory.take(bytes, options.call_timeout) else {
             return request.raise_system(no_room());
         };
-        let (pass, unreachable) = Pass::new(&self.0, request.object_id(), received, &target, begun, share);
+        let client = request.client();
+        let (mut pass, unreachable) =
+            Pass::new(&self.0, request.object_id(), received, &target, begun, share);
+        pass.client = client;
         if let Some(e) = unreachable {
             pass.show(Outcome::SystemException(&e), None, false);
             return request.raise_system(e);
@@ -70,6 +73,7 @@ impl DynamicServant for Forwarder {
 struct Pass {
     inner: Arc<Inner>,
     key: ObjectId,
+    client: Option<u64>,
     received: Arc<ReceivedRequest>,
     object: ironorb::ObjectRef,
     /// The GIOP version of the request to the object.
@@ -106,6 +110,7 @@ impl Pass {
         let mut pass = Pass {
             inner: inner.clone(),
             key: key.clone(),
+            client: None,
             received,
             object,
             version,
@@ -218,12 +223,20 @@ impl Pass {
             let (is_exception, types) = (reply.is_user_exception(), types.as_ref()?);
             rewrite::show_results(&typed.operation, is_exception, reply.reader(), types, &environment)
         });
+        let ior = self.object.ior();
+        let target = ior.iiop_profiles().next().map_or(("", 0), |profile| (profile.host(), profile.port()));
         observer(&Passed {
             key: self.key.as_bytes(),
+            client: self.client,
+            target,
+            interface: &ior.type_id,
             operation: self.received.operation(),
+            is_oneway: self.received.response() == Response::None,
             versions: (self.received.version(), self.version),
             request_bytes: self.received.body_bytes(),
             reply_bytes: reply.map_or(0, |reply| reply.reader().remaining()),
+            request_body: self.received.body().map(|body| body.bytes),
+            reply_body: reply.and_then(|reply| reply.body()).map(|body| body.bytes),
             rewritten: (self.rewrites, reply_rewritten),
             time: self.begun.elapsed(),
             outcome,

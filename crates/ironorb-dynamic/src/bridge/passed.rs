@@ -10,14 +10,26 @@ use serde_json::Value;
 pub struct Passed<'a> {
     /// The object key in the client's request.
     pub key: &'a [u8],
+    /// A number of the client's connection. A later connection may have it again.
+    pub client: Option<u64>,
+    /// The address in the target's reference.
+    pub target: (&'a str, u16),
+    /// The repository id in the target's reference; may be empty.
+    pub interface: &'a str,
     /// The operation as in the request.
     pub operation: &'a str,
+    /// Whether the client expects no reply.
+    pub is_oneway: bool,
     /// The GIOP versions of the client's request, and of the request to the object.
     pub versions: (Version, Version),
     /// Length of the request's body in bytes.
     pub request_bytes: usize,
     /// Length of the reply's body in bytes; 0 without a reply.
     pub reply_bytes: usize,
+    /// The request's body as it came; `None` if it came in fragments of GIOP 1.1.
+    pub request_body: Option<&'a [u8]>,
+    /// The reply's body as it came; `None` without one, or if it came in fragments of GIOP 1.1.
+    pub reply_body: Option<&'a [u8]>,
     /// Whether the bodies of the request and of the reply were decoded and encoded anew.
     pub rewritten: (bool, bool),
     /// From the arrival of the request until the reply was written.
