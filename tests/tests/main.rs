@@ -58,6 +58,7 @@ mod readme;
 mod real_time;
 mod real_time_objects;
 mod real_time_policies;
+mod record_command;
 mod repository_types;
 mod request_contexts;
 mod rt_mutex;

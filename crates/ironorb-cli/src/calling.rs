@@ -8,7 +8,8 @@ use crate::failure::Failure;
 
 /// Builds the ORB. `timeout` bounds each call.
 pub(crate) fn orb(builder: OrbBuilder, timeout: Duration) -> Result<Orb, Failure> {
-    let builder = builder.no_endpoint().call_timeout(Some(timeout)).connect_timeout(timeout);
+    let builder =
+        ironorb_record::install(builder).no_endpoint().call_timeout(Some(timeout)).connect_timeout(timeout);
     builder.build().map_err(|e| not_built(&e))
 }
 

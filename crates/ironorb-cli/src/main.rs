@@ -24,6 +24,7 @@ mod ior;
 mod job;
 mod naming;
 mod output;
+mod record;
 mod reference;
 mod rt;
 mod sched;
@@ -61,6 +62,8 @@ enum Command {
     ServeMock(serve_mock::Arguments),
     /// Publish objects of other servers, and pass calls of any interface on.
     Bridge(bridge::Arguments),
+    /// Record what the calls of clients to a server look like, and show recordings.
+    Record(record::Arguments),
     /// Show what an ORB does: threads, connections, queues, counters and latencies.
     Status(status::Arguments),
     /// Show, empty and audit the caches of a server's clients, and say whether caching pays.
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Command::Ifr(arguments) => ifr::run(arguments),
         Command::ServeMock(arguments) => serve_mock::run(&arguments),
         Command::Bridge(arguments) => bridge::run(&arguments),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Cache(arguments) => cache::run(&arguments),
         Command::Sched(arguments) => sched::run(&arguments),

@@ -30,7 +30,7 @@ pub(crate) fn orb(
     for publish in publish {
         builder = builder.publish(publish);
     }
-    builder.build().map_err(|e| {
+    ironorb_record::install(builder).build().map_err(|e| {
         calling::not_built(&e)
             .with_help(format!("{option} iiop://HOST:PORT chooses another address; port 0 any free one"))
     })

@@ -142,7 +142,7 @@ fn announce(orb: &Orb, published: &str) {
 }
 
 /// Publishes one target. Returns its key in readable form, and the reference.
-fn publish(orb: &Orb, bridge: &Bridge, target: &str) -> Result<(String, ObjectRef), Failure> {
+pub(crate) fn publish(orb: &Orb, bridge: &Bridge, target: &str) -> Result<(String, ObjectRef), Failure> {
     let (name, url) = match target.split_once('=') {
         // A reference contains colons, so a name must not: the two could not be told apart.
         Some((name, url)) if !name.is_empty() && !name.contains(':') => (Some(name), url),

@@ -123,7 +123,7 @@ fn orb(arguments: &Arguments, architecture: Architecture) -> Result<Orb, Failure
     let endpoint = &arguments.endpoint;
     let builder =
         builder.endpoint(endpoint).map_err(|e| Failure::usage(format!("--endpoint {endpoint}: {e}")))?;
-    builder.build().map_err(|e| calling::not_built(&e))
+    ironorb_record::install(builder).build().map_err(|e| calling::not_built(&e))
 }
 
 struct Preparation<'a> {
