@@ -88,8 +88,8 @@ fn what_the_disk_does_not_keep_up_with_is_dropped_and_counted() {
             probe.ping().unwrap();
         }
         let totals = recorder.totals();
-        assert!(totals.dropped > 0 && totals.written < calls as u64, "{totals:?}");
         begins.store(true, Ordering::SeqCst);
+        assert!(totals.dropped > 0 && totals.written < calls as u64, "{totals:?}");
         drop((probe, recorder));
         client.shutdown(true).unwrap();
         drop(client);
