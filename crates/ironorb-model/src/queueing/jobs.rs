@@ -312,7 +312,7 @@ impl<'s> World<'s> {
                     steps: CallSteps { reply: Duration::ZERO, receive: Duration::ZERO, ..drawn.steps },
                     ..drawn
                 },
-                sizes: JobSizes::passed_on(&operation.name, operation.request_octets.into()),
+                sizes: JobSizes::passed_on(operation.wire_name(), operation.request_octets.into()),
             };
             // A thread for each: they are written at the same time.
             let thread = self.spare_thread();

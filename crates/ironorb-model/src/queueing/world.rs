@@ -235,7 +235,7 @@ impl<'s> World<'s> {
             for operation in &server.operations {
                 let sizes = [false, true].map(|has_priority| {
                     let (request, reply) = (operation.request_octets.into(), operation.reply_octets.into());
-                    MessageSizes::of(&operation.name, request, reply, has_priority)
+                    MessageSizes::of(operation.wire_name(), request, reply, has_priority)
                 });
                 let tells_caches =
                     operation.kind == OperationKind::Write && !self.cache_plan.holders[number].is_empty();

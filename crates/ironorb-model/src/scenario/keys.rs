@@ -80,7 +80,7 @@ keys! {
         "threads" "1 to 100,000" "needed" "its threads";
     }
     "[[servers.operations]]" {
-        "name" "text" "needed" "the operation's name on the wire";
+        "name" "text" "needed" "the operation's name; on the wire it ends before a `#`";
         "kind" "`read`, `write` or `plain`" "`plain`" "whether it returns a cached attribute, changes one, or neither";
         "request_octets" "0 to 2^30" "0" "octets of its arguments";
         "reply_octets" "0 to 2^30" "0" "octets of its results";

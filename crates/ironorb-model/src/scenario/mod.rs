@@ -154,7 +154,7 @@ pub enum ServerLock {
 /// An operation of a server's objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
-    /// The operation's name on the wire.
+    /// Its name among those of the server. On the wire it ends before a `#`: [`wire_name`](Self::wire_name).
     pub name: String,
     /// Whether it may be answered by a caching proxy, changes state, or neither.
     pub kind: OperationKind,
@@ -371,6 +371,14 @@ impl Scenario {
     pub fn link_rule_between(&self, from: usize, to: usize) -> Option<usize> {
         let is_it = |rule: &LinkRule| rule.between == (from, to) || rule.between == (to, from);
         self.links.iter().position(is_it)
+    }
+}
+
+impl Operation {
+    /// Its name on the wire. What follows a `#` only tells operations of one name apart that differ in octets or nested calls:
+    /// no name of an IDL has that character.
+    pub fn wire_name(&self) -> &str {
+        self.name.split('#').next().unwrap_or_default()
     }
 }
 
