@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::recording::{Call as Recorded, Client, Recording, ServedBy};
 use crate::Time;
 use crate::scenario::{
-    Arrivals, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Link, LinkRule, Operation, OperationKind,
-    Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
+    Arrivals, Call, Choice, Class, Cycle, DEFAULT_LINK, DwellTimes, HostGroup, Link, LinkRule, Operation,
+    OperationKind, Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
 };
 
 /// What a scenario is to take from a recording.
@@ -24,8 +24,8 @@ pub struct WorkloadOptions {
     pub variants_max: usize,
     /// Samples of a distribution that are kept, evenly by their rank.
     pub samples_max: usize,
-    /// What each step of a call takes, if it has been measured. Otherwise a link has what calls took beside their services,
-    /// and the steps take no time.
+    /// What each step of a call takes, if it has been measured. Otherwise wake-ups of threads and latencies of links have what
+    /// calls took beside their services, and other steps take no time.
     pub dwell: Option<DwellTimes>,
 }
 
@@ -84,7 +84,7 @@ pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
     let (hosts, servers, variants) = (&hosts, &servers, &variants);
     let context = Context { recording, options, hosts, servers, variants, objects, begin };
     let classes = context.classes(&calls, &mut notes);
-    let links = context.links(&calls);
+    let (dwell, links) = context.ways(&calls);
     let scenario = Scenario {
         name: options.name.clone(),
         seed: options.seed,
@@ -92,11 +92,11 @@ pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
         warm_up: WarmUp::Fixed(Duration::ZERO),
         replications: Replications { min: 3, max: 30, half_width: 0.05, confidence: 0.95 },
         hosts: hosts.groups.clone(),
-        default_link: link(Duration::ZERO),
+        default_link: DEFAULT_LINK,
         links,
         servers: context.servers(&calls, &children, &mut notes),
         classes,
-        dwell: options.dwell.clone().unwrap_or_else(no_dwell),
+        dwell,
     };
     notes.push("locks of servants are not recorded: the servers have none".to_owned());
     Workload { scenario, notes }
@@ -134,11 +134,11 @@ impl Hosts {
     }
 
     fn group(&mut self, name: &str, cores: u32) -> usize {
+        let name = plain(name);
         if let Some(index) = self.groups.iter().position(|group| group.name == name) {
             self.groups[index].cores = self.groups[index].cores.max(cores);
             return index;
         }
-        let name = name.to_owned();
         self.groups.push(HostGroup { name, count: 1, cores, switch_time: Duration::ZERO, speed: 1.0 });
         self.groups.len() - 1
     }
@@ -180,14 +180,31 @@ impl Servers {
     }
 }
 
+/// Octets of a name in a scenario, with room for a number behind it.
+const NAME_OCTETS_MAX: usize = 180;
+
+/// The name as scenarios may have it: a point stands between a server's name and an operation's.
+fn plain(name: &str) -> String {
+    let allowed = name.chars().map(|char| if char == '.' || char.is_control() { '-' } else { char });
+    let mut plain = String::new();
+    for char in allowed {
+        if plain.len() + char.len_utf8() > NAME_OCTETS_MAX {
+            break;
+        }
+        plain.push(char);
+    }
+    if plain.is_empty() { "-".to_owned() } else { plain }
+}
+
 /// Makes names that differ.
 #[derive(Default)]
 struct Distinct(HashSet<String>);
 
 impl Distinct {
     fn make(&mut self, name: &str) -> String {
+        let name = plain(name);
         let numbered = (2..).map(|number| format!("{name} ({number})"));
-        let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !self.0.contains(name));
         let free = free.unwrap_or_default();
         self.0.insert(free.clone());
         free
@@ -259,6 +276,11 @@ impl Variants {
                 .extend(counts.iter().filter(|(_, count)| **count > max).map(|(operation, _)| *operation));
             if averaged.len() == before {
                 found.average(calls, servers, children, &averaged);
+                if found.break_circles() {
+                    notes.push(
+                        "calls of operations with means that lead back to them are left out".to_owned(),
+                    );
+                }
                 for (server, operation) in averaged.iter().collect::<std::collections::BTreeSet<_>>() {
                     notes.push(format!(
                         "{}: `{}` has more than {max} sizes or lists of nested calls: their means are taken",
@@ -349,14 +371,53 @@ impl Variants {
     }
 }
 
+impl Variants {
+    /// Leaves out nested calls that lead back to the operation that makes them: they would never end. Operations that are kept
+    /// apart have none, because each is of calls that have ended. True if there were any.
+    fn break_circles(&mut self) -> bool {
+        let mut done: HashSet<(usize, usize)> = HashSet::new();
+        let mut has_circles = false;
+        for server in 0..self.of_server.len() {
+            for variant in 0..self.of_server[server].len() {
+                // What is on the way, each with the number of its nested calls that have been followed.
+                let mut way = vec![((server, variant), 0)];
+                while let Some(((server, variant), followed)) = way.last_mut() {
+                    let at = (*server, *variant);
+                    let nested = &mut self.of_server[at.0][at.1].nested;
+                    let Some(next) = nested.get(*followed).map(|next| (next.server, next.variant)) else {
+                        done.insert(at);
+                        way.pop();
+                        continue;
+                    };
+                    if way.iter().any(|(on_the_way, _)| *on_the_way == next) {
+                        if let Some((_, followed)) = way.last() {
+                            self.of_server[at.0][at.1].nested.remove(*followed);
+                        }
+                        has_circles = true;
+                        continue;
+                    }
+                    if let Some((_, followed)) = way.last_mut() {
+                        *followed += 1;
+                    }
+                    if !done.contains(&next) {
+                        way.push((next, 0));
+                    }
+                }
+            }
+        }
+        has_circles
+    }
+}
+
 /// The mean, rounded to the next whole number.
 fn rounded(sum: u128, count: usize) -> u32 {
     let count = count.max(1) as u128;
     u32::try_from((sum + count / 2) / count).unwrap_or(u32::MAX)
 }
 
+/// As many as a scenario may have: a GiB.
 fn octets(octets: u64) -> u32 {
-    u32::try_from(octets).unwrap_or(u32::MAX)
+    u32::try_from(octets).unwrap_or(u32::MAX).min(1 << 30)
 }
 
 /// Calls in an order in which each comes after those that its upcall made.
@@ -397,9 +458,14 @@ impl Context<'_> {
             let served = calls.iter().filter(|call| call.server == *key);
             let threads: HashSet<_> =
                 served.clone().filter_map(|call| call.service.as_ref()).map(|it| it.thread).collect();
-            let mut operations = Vec::new();
+            let mut operations: Vec<Operation> = Vec::new();
             for variant in &self.variants.of_server[index] {
-                operations.push(self.operation(variant, calls, children, &mut overlapping));
+                let mut operation = self.operation(variant, calls, children, &mut overlapping);
+                let equal = operations.iter().filter(|other| other.wire_name() == operation.name).count();
+                if equal > 0 {
+                    operation.name = format!("{}#{}", operation.name, equal + 1);
+                }
+                operations.push(operation);
             }
             let unknown = served.clone().filter(|call| call.service.is_none()).count();
             if unknown > 0 {
@@ -447,15 +513,16 @@ impl Context<'_> {
             *overlapping += beside;
         }
         let kind = match name.name.split_at_checked(5) {
+            _ if name.is_oneway => OperationKind::Plain,
             Some(("_get_", _)) => OperationKind::Read,
             Some(("_set_", _)) => OperationKind::Write,
             _ => OperationKind::Plain,
         };
         Operation {
-            name: name.name.clone(),
+            name: plain(&name.name).replace('#', "-"),
             kind,
             request_octets: variant.request_octets,
-            reply_octets: variant.reply_octets,
+            reply_octets: if name.is_oneway { 0 } else { variant.reply_octets },
             is_oneway: name.is_oneway,
             demand: self.spread(demands),
             // A servant that waits for something else than a processor occupies none.
@@ -561,37 +628,53 @@ impl Context<'_> {
         let mix = weights.into_iter().map(|((server, variant), weight)| self.single(server, variant, weight));
         let clients = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         let arrivals = Arrivals::Closed { clients, think };
-        Class { name, hosts, arrivals, mix: mix.collect(), choice: Choice::Random, priority: None, cache: None }
+        Class {
+            name,
+            hosts,
+            arrivals,
+            mix: mix.collect(),
+            choice: Choice::Random,
+            priority: None,
+            cache: None,
+        }
     }
 
     fn single(&self, server: usize, variant: usize, weight: f64) -> Weighted {
         Weighted { weight, cycle: Cycle::Calls(vec![self.call(server, variant, 1)]) }
     }
 
-    /// Links with the latency that the mean call took beside its service, half of it each way.
-    fn links(&self, calls: &[&Recorded]) -> Vec<LinkRule> {
-        if self.options.dwell.is_some() {
-            return Vec::new();
-        }
-        let mut beside: BTreeMap<(usize, usize), (u128, u32)> = BTreeMap::new();
+    /// What calls took beside their services, by the groups of the hosts at both ends, the lower one first. Oneways are not
+    /// waited for, so nothing is known of them.
+    fn beside_services(&self, calls: &[&Recorded]) -> BTreeMap<(usize, usize), Vec<Duration>> {
+        let mut beside: BTreeMap<(usize, usize), Vec<Duration>> = BTreeMap::new();
         for call in calls {
             let (Some(time), Some(service)) = (call.time, &call.service) else { continue };
-            if self.recording.operations[call.operation].is_oneway {
-                continue;
+            if !self.recording.operations[call.operation].is_oneway {
+                let ends = (self.hosts.of_client(call), self.servers.hosts[self.servers.index(call)]);
+                let ends = (ends.0.min(ends.1), ends.0.max(ends.1));
+                beside.entry(ends).or_default().push(time.saturating_sub(service.time));
             }
-            let ends = (self.hosts.of_client(call), self.servers.hosts[self.servers.index(call)]);
-            let sum = beside.entry((ends.0.min(ends.1), ends.0.max(ends.1))).or_default();
-            sum.0 += time.saturating_sub(service.time).as_nanos();
-            sum.1 += 1;
         }
-        let rules = beside.into_iter().map(|(between, (sum, count))| {
-            let each_way = sum / (2 * u128::from(count));
-            LinkRule {
-                between,
-                link: link(Duration::from_nanos(u64::try_from(each_way).unwrap_or(u64::MAX))),
-            }
+        beside
+    }
+
+    /// What calls took beside their services goes to where it is spent. Within a host that is mostly the wake-up of either
+    /// side's thread: half of it each. Calls between hosts have these too, and links have the rest, half each way.
+    fn ways(&self, calls: &[&Recorded]) -> (DwellTimes, Vec<LinkRule>) {
+        if let Some(dwell) = &self.options.dwell {
+            return (dwell.clone(), Vec::new());
+        }
+        let beside = self.beside_services(calls);
+        let within = beside.iter().filter(|(ends, _)| ends.0 == ends.1).flat_map(|(_, times)| times);
+        let each: Vec<Duration> = within.map(|time| *time / 2).collect();
+        let (mean, thread_switch) = (mean(&each), self.spread(each));
+        let dwell = DwellTimes { thread_switch, ..DwellTimes::default() };
+        let between = beside.iter().filter(|(ends, _)| ends.0 != ends.1);
+        let rules = between.map(|(ends, times)| {
+            let latency = (self::mean(times) / 2).saturating_sub(mean);
+            LinkRule { between: *ends, link: Link { latency, ..DEFAULT_LINK } }
         });
-        rules.collect()
+        (dwell, rules.collect())
     }
 
     fn spread(&self, mut samples: Vec<Duration>) -> Spread {
@@ -636,34 +719,8 @@ impl Demand {
     }
 }
 
-fn link(latency: Duration) -> Link {
-    Link {
-        latency,
-        jitter: Duration::ZERO,
-        bandwidth: None,
-        mtu: 1_460,
-        packet_overhead: 54,
-        loss: 0.0,
-        reorder: 0.0,
-        duplicate: 0.0,
-        retransmit_after: Duration::from_millis(200),
-    }
-}
-
-fn no_dwell() -> DwellTimes {
-    let none = || Spread::Fixed(Duration::ZERO);
-    DwellTimes {
-        find_proxy: none(),
-        write_request: none(),
-        read_request: none(),
-        channel: none(),
-        find_object: none(),
-        execute: none(),
-        write_reply: none(),
-        read_reply: none(),
-        thread_switch: none(),
-        cached_read: none(),
-        apply_update: none(),
-        per_octet: Duration::ZERO,
-    }
+fn mean(times: &[Duration]) -> Duration {
+    let sum: u128 = times.iter().map(Duration::as_nanos).sum();
+    let mean = sum / times.len().max(1) as u128;
+    Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use ironorb_model::record::{ArrivalsOf, CallId, Recording, Workload, WorkloadOptions, workload};
-use ironorb_model::scenario::{Arrivals, Call, Cycle, Operation, OperationKind, Scenario, Spread, Target};
+use ironorb_model::queueing;
+use ironorb_model::record::{ArrivalsOf, CallId, Recording, WorkloadOptions, workload};
+use ironorb_model::scenario::{
+    self, Arrivals, Call, Cycle, DwellTimes, Operation, OperationKind, Scenario, Spread, Target,
+};
 
 use super::{call, head, read, served, written};
 
@@ -11,70 +14,50 @@ const fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// A client with two threads calls `ping` 10 times each; every second one has the servant call `add` of a third program twice.
-/// One thread reads an attribute at the end.
+/// A client with two threads calls `ping` 10 times each, one of them with an upcall that calls `add` of a third program twice.
+/// The other reads an attribute at the end.
 fn three_programs() -> Recording {
     let id = |recording, number| Some(CallId { recording, number });
+    let is_nested = |number: u64| number % 2 == 1;
+    let reading = "_get_balance";
     let client = written(&head(1, "client", "here"), |to| {
         for number in 0..20 {
-            let thread = 1 + number as u32 % 2;
-            let origin = super::Origin { thread, name: "caller" };
-            to.call(&super::CallSeen { origin, time_ns: 2_000, ..call(number, number * 5_000) }).unwrap();
+            let origin = super::Origin { thread: 1 + number as u32 % 2, name: "caller" };
+            let time_ns = if is_nested(number) { 7_000 } else { 2_000 };
+            to.call(&super::CallSeen { origin, time_ns, ..call(number, number * 20_000) }).unwrap();
         }
-        let read = super::CallSeen {
-            operation: "_get_balance",
-            request_octets: 0,
-            reply_octets: 8,
-            ..call(20, 200_000)
-        };
+        let read =
+            super::CallSeen { operation: reading, request_octets: 0, reply_octets: 8, ..call(20, 500_000) };
         to.call(&super::CallSeen { time_ns: 2_000, ..read }).unwrap();
     });
     let server = written(&head(2, "server", "here"), |to| {
         for number in 0..20 {
-            let begin_ns = number * 5_000 + 500;
-            to.served(&super::RequestSeen {
-                time_ns: 1_000,
-                processor_ns: Some(900),
-                ..served(number, id(1, number), begin_ns)
-            })
-            .unwrap();
-            for nested in 0..2 * (number % 2) {
-                let begin_ns = begin_ns + 100 + 300 * nested;
+            let begin_ns = number * 20_000 + 500;
+            let (time_ns, processor_ns) = if is_nested(number) { (6_000, 1_900) } else { (1_000, 900) };
+            let request = super::RequestSeen { time_ns, ..served(number, id(1, number), begin_ns) };
+            to.served(&super::RequestSeen { processor_ns: Some(processor_ns), ..request }).unwrap();
+            for nested in 0..2 * u64::from(is_nested(number)) {
+                let add = call(100 + 2 * number + nested, begin_ns + 100 + 2_500 * nested);
+                let add = super::CallSeen { operation: "add", server: "third:1", object: number, ..add };
                 let origin = served(0, None, 0).origin;
-                let add = super::CallSeen {
-                    operation: "add",
-                    server: "third:1",
-                    origin,
-                    ..call(100 + 2 * number + nested, begin_ns)
-                };
-                to.call(&super::CallSeen { within: id(2, number), time_ns: 200, object: number, ..add })
-                    .unwrap();
+                to.call(&super::CallSeen { within: id(2, number), time_ns: 2_000, origin, ..add }).unwrap();
             }
         }
-        let read = super::RequestSeen {
-            operation: "_get_balance",
-            request_octets: 0,
-            reply_octets: 8,
-            ..served(20, id(1, 20), 200_500)
-        };
-        to.served(&super::RequestSeen { time_ns: 1_000, processor_ns: Some(100), ..read }).unwrap();
+        let read =
+            super::RequestSeen { operation: reading, time_ns: 1_000, ..served(20, id(1, 20), 500_500) };
+        let read = super::RequestSeen { request_octets: 0, reply_octets: 8, ..read };
+        to.served(&super::RequestSeen { processor_ns: Some(100), ..read }).unwrap();
     });
     let third = written(&head(3, "third", "there"), |to| {
-        for number in 0..20 {
-            for nested in 0..2 * (number % 2) {
-                let number = 100 + 2 * number + nested;
-                let add =
-                    super::RequestSeen { operation: "add", ..served(number, id(2, number), 10 * number) };
-                to.served(&super::RequestSeen { time_ns: 100 + nested * 50, object: number / 2 - 50, ..add })
-                    .unwrap();
+        for number in (0..20).filter(|number| is_nested(*number)) {
+            for nested in 0..2 {
+                let place = 100 + 2 * number + nested;
+                let add = super::RequestSeen { operation: "add", ..served(place, id(2, place), 10 * place) };
+                to.served(&super::RequestSeen { time_ns: 100 + nested * 50, object: number, ..add }).unwrap();
             }
         }
     });
     read(&[&client, &server, &third])
-}
-
-fn made(recording: &Recording, options: &WorkloadOptions) -> Workload {
-    workload(recording, options)
 }
 
 fn operation<'s>(scenario: &'s Scenario, call: &Call) -> &'s Operation {
@@ -107,7 +90,7 @@ fn a_trace_has_the_calls_and_octets_of_the_recording_exactly() {
     let recording = three_programs();
     let octets: u64 = recording.calls.iter().map(|call| call.request_octets + call.reply_octets).sum();
     assert_eq!((recording.calls.len(), octets), (41, 41 * 12 - 4));
-    let made = made(&recording, &WorkloadOptions::default());
+    let made = workload(&recording, &WorkloadOptions::default());
     let scenario = &made.scenario;
     assert_eq!(counted(scenario), (41, octets));
     let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>();
@@ -121,22 +104,24 @@ fn a_trace_has_the_calls_and_octets_of_the_recording_exactly() {
         scenario.servers.iter().map(|it| (it.hosts, it.threads, it.objects)).collect::<Vec<_>>(),
         [(0, Some(1), 1), (1, Some(1), 10)]
     );
-    assert_eq!(scenario.span, ns(202_000));
+    assert_eq!(scenario.span, ns(502_000));
     let Arrivals::Trace(begins) = &scenario.classes[1].arrivals else { panic!("no trace") };
-    assert_eq!(begins[..3], [ns(5_000), ns(15_000), ns(25_000)]);
-    // Half of what the mean call takes beside its service, each way.
-    let latency = |index: usize| (scenario.links[index].between, scenario.links[index].link.latency);
-    assert_eq!(latency(0), ((0, 0), ns(500)));
-    assert_eq!(latency(1), ((0, 1), ns(37)));
+    assert_eq!(begins[..3], [ns(20_000), ns(60_000), ns(100_000)]);
+    // Half of what calls within a host take beside their services. Those to the other host take more, 1,875 ns: half of the rest.
+    assert_eq!(scenario.dwell.thread_switch, Spread::Fixed(ns(500)));
+    let [link] = &scenario.links[..] else { panic!("{:?}", scenario.links) };
+    assert_eq!((link.between, link.link.latency), ((0, 1), ns(437)));
+    let measured = WorkloadOptions { dwell: Some(DwellTimes::default()), ..WorkloadOptions::default() };
+    assert_eq!(workload(&recording, &measured).scenario.links, []);
 }
 
 #[test]
 fn demands_are_services_without_nested_calls() {
-    let scenario = made(&three_programs(), &WorkloadOptions::default()).scenario;
+    let scenario = workload(&three_programs(), &WorkloadOptions::default()).scenario;
     let [plain, nested, reading] = &scenario.servers[0].operations[..] else { panic!("three operations") };
-    assert_eq!((&plain.name[..], &nested.name[..], &reading.name[..]), ("ping", "ping", "_get_balance"));
+    assert_eq!((&plain.name[..], &nested.name[..], &reading.name[..]), ("ping", "ping#2", "_get_balance"));
     assert_eq!((&plain.demand, plain.calls.len()), (&Spread::Fixed(ns(1_000)), 0));
-    assert_eq!(nested.demand, Spread::Fixed(ns(600)));
+    assert_eq!(nested.demand, Spread::Fixed(ns(2_000)));
     assert_eq!(nested.calls, [Call { server: 1, operation: 0, times: 2, target: Target::Random }]);
     assert_eq!((reading.kind, plain.kind), (OperationKind::Read, OperationKind::Plain));
     // It had a processor for a tenth of its time.
@@ -146,7 +131,7 @@ fn demands_are_services_without_nested_calls() {
     assert_eq!(add.demand, Spread::Samples(samples.clone()));
     // Few of them are as evenly spread.
     let options = WorkloadOptions { samples_max: 4, ..WorkloadOptions::default() };
-    let scenario = made(&three_programs(), &options).scenario;
+    let scenario = workload(&three_programs(), &options).scenario;
     samples = [vec![ns(100); 2], vec![ns(150); 2]].concat();
     assert_eq!(scenario.servers[1].operations[0].demand, Spread::Samples(samples));
 }
@@ -154,24 +139,27 @@ fn demands_are_services_without_nested_calls() {
 #[test]
 fn closed_classes_think_as_their_threads_did() {
     let options = WorkloadOptions { arrivals: ArrivalsOf::Closed, ..WorkloadOptions::default() };
-    let scenario = made(&three_programs(), &options).scenario;
+    let scenario = workload(&three_programs(), &options).scenario;
     let [client] = &scenario.classes[..] else { panic!("{:?}", scenario.classes) };
     let Arrivals::Closed { clients, think: Spread::Samples(thinks) } = &client.arrivals else {
         panic!("not closed")
     };
     // 18 times from the end of a call to the next of the thread, and one before the attribute is read.
-    assert_eq!((*clients, thinks.len(), &thinks[..18]), (2, 19, &[ns(8_000); 18][..]));
-    assert_eq!(thinks[18], ns(200_000 - 90_000 - 2_000));
+    assert_eq!(
+        (*clients, thinks.len(), &thinks[..18]),
+        (2, 19, &[[ns(33_000); 9], [ns(38_000); 9]].concat()[..])
+    );
+    assert_eq!(thinks[18], ns(500_000 - 18 * 20_000 - 2_000));
     assert_eq!(client.mix.iter().map(|it| it.weight).collect::<Vec<_>>(), [10.0, 10.0, 1.0]);
 }
 
 #[test]
 fn open_classes_have_the_times_between_calls() {
     let options = WorkloadOptions { arrivals: ArrivalsOf::Open, ..WorkloadOptions::default() };
-    let scenario = made(&three_programs(), &options).scenario;
-    assert_eq!(scenario.classes[0].arrivals, Arrivals::Open { between: Spread::Fixed(ns(10_000)), burst: 1 });
+    let scenario = workload(&three_programs(), &options).scenario;
+    assert_eq!(scenario.classes[0].arrivals, Arrivals::Open { between: Spread::Fixed(ns(40_000)), burst: 1 });
     // A single call has no time to the next.
-    assert_eq!(scenario.classes[2].arrivals, Arrivals::Trace(vec![ns(200_000)]));
+    assert_eq!(scenario.classes[2].arrivals, Arrivals::Trace(vec![ns(500_000)]));
 }
 
 #[test]
@@ -184,11 +172,11 @@ fn operations_with_many_sizes_get_their_means_and_a_note() {
         }
     });
     let recording = read(&[&text]);
-    let exact = made(&recording, &WorkloadOptions { variants_max: 100, ..WorkloadOptions::default() });
+    let exact = workload(&recording, &WorkloadOptions { variants_max: 100, ..WorkloadOptions::default() });
     assert_eq!(exact.scenario.servers[0].operations.len(), 100);
     assert_eq!(counted(&exact.scenario), (100, 11 * 4950));
     let options = WorkloadOptions { variants_max: 99, ..WorkloadOptions::default() };
-    let averaged = made(&recording, &options);
+    let averaged = workload(&recording, &options);
     let [only] = &averaged.scenario.servers[0].operations[..] else { panic!("one operation") };
     assert_eq!((only.request_octets, only.reply_octets), (50, 495));
     assert!(
@@ -218,7 +206,7 @@ fn nested_calls_that_overlap_count_once_and_are_told() {
             .unwrap();
         }
     });
-    let made = made(&read(&[&text]), &WorkloadOptions::default());
+    let made = workload(&read(&[&text]), &WorkloadOptions::default());
     let ping =
         made.scenario.servers.iter().flat_map(|it| &it.operations).find(|it| it.name == "ping").unwrap();
     assert_eq!(ping.demand, Spread::Fixed(ns(400)));
@@ -227,4 +215,88 @@ fn nested_calls_that_overlap_count_once_and_are_told() {
         "{:?}",
         made.notes
     );
+}
+
+/// The file that is written has the same scenario: names that a file could not have are changed.
+#[test]
+fn workloads_are_scenario_files() {
+    for arrivals in [ArrivalsOf::Trace, ArrivalsOf::Closed, ArrivalsOf::Open] {
+        let options = WorkloadOptions { arrivals, ..WorkloadOptions::default() };
+        let made = workload(&three_programs(), &options).scenario;
+        let read_back = scenario::read(&scenario::write(&made), "recorded.toml").unwrap();
+        assert_eq!(read_back, [made]);
+    }
+    let text = written(&head(1, "a.out", "host.example.org"), |to| {
+        let names = super::CallSeen { operation: "a.b#\u{7}", server: "10.0.0.2:1", ..call(1, 0) };
+        to.call(&names).unwrap();
+        to.call(&super::CallSeen {
+            operation: "",
+            server: "",
+            reply_octets: 5,
+            is_oneway: true,
+            ..call(2, 0)
+        })
+        .unwrap();
+    });
+    let made = workload(&read(&[&text]), &WorkloadOptions::default()).scenario;
+    assert_eq!(scenario::read(&scenario::write(&made), "recorded.toml").unwrap(), [made.clone()]);
+    assert_eq!(made.servers[0].operations[0].name, "a-b--");
+}
+
+/// The queueing level makes as many calls as were recorded, and their responses take as long as services and links do.
+#[test]
+fn the_queueing_level_replays_a_recording() {
+    let recording = three_programs();
+    let scenario = workload(&recording, &WorkloadOptions::default()).scenario;
+    let seen = queueing::run(&scenario, 1, Duration::ZERO).unwrap();
+    assert_eq!((seen.calls, seen.messages), (41, 2 * 41));
+    let completed: u64 = seen.classes.iter().map(|class| class.completed).sum();
+    assert_eq!(completed, 21);
+    let mean = |class: usize| seen.classes[class].response.mean();
+    let recorded = |name: &str, has_children: bool| {
+        let of = |index: usize| recording.calls.iter().any(|call| call.parent == Some(index)) == has_children;
+        let is_root = |index: usize| recording.calls[index].parent.is_none();
+        let is_it = |index: &usize| {
+            recording.operations[recording.calls[*index].operation].name == name
+                && is_root(*index)
+                && of(*index)
+        };
+        let times =
+            (0..recording.calls.len()).filter(is_it).map(|index| recording.calls[index].time.unwrap());
+        times.clone().sum::<Duration>().as_nanos() as f64 / times.count() as f64
+    };
+    for (class, name, has_children) in [(0, "ping", false), (1, "ping", true), (2, "_get_balance", false)] {
+        let (simulated, recorded) = (mean(class), recorded(name, has_children));
+        assert!(
+            (simulated - recorded).abs() <= 0.01 * recorded,
+            "{name}: {simulated} ns, recorded {recorded} ns"
+        );
+    }
+}
+
+/// Means of operations that call one another would never end.
+#[test]
+fn averaged_operations_that_call_one_another_end() {
+    let text = written(&head(1, "server", "here"), |to| {
+        for number in 0..40 {
+            // `ping` and `pong` in turn, each in the upcall of the one before.
+            let operation = if number % 2 == 0 { "ping" } else { "pong" };
+            let of = Some(CallId { recording: 1, number: 1_000 + number });
+            let time_ns = 10_000 - 200 * number;
+            let serving = super::RequestSeen { operation, time_ns, ..served(number, of, 100 * number) };
+            to.served(&super::RequestSeen { request_octets: number, ..serving }).unwrap();
+            let within = (number > 0).then(|| CallId { recording: 1, number: number - 1 });
+            let calling = super::CallSeen {
+                operation,
+                within,
+                time_ns: time_ns + 50,
+                ..call(1_000 + number, 100 * number)
+            };
+            to.call(&super::CallSeen { request_octets: number, ..calling }).unwrap();
+        }
+    });
+    let options = WorkloadOptions { variants_max: 3, ..WorkloadOptions::default() };
+    let made = workload(&read(&[&text]), &options);
+    assert!(made.notes.iter().any(|note| note.contains("lead back")), "{:?}", made.notes);
+    assert_eq!(scenario::read(&scenario::write(&made.scenario), "recorded.toml").unwrap(), [made.scenario]);
 }
