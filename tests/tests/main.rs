@@ -66,6 +66,7 @@ mod rt_timing;
 mod rt_watch;
 mod rt_watch_later;
 mod sched_command;
+mod sent_oneways;
 mod serve_mock;
 mod shared_by_lanes;
 mod shared_memory;

@@ -34,8 +34,8 @@ impl Passing {
     /// forwards and the reference's policies: its deadline, and its
     /// [`WireProfile`](crate::object::WireProfile).
     ///
-    /// Blocks only while the target takes no bytes. An error is the failure to send a request without a
-    /// reply.
+    /// Blocks only while the target takes no bytes, unless it is [`never_waiting`](Self::never_waiting). An error is the failure to
+    /// send a request without a reply that is known at once; [`begin_oneway`](Self::begin_oneway) tells all.
     pub fn begin(
         self,
         then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
@@ -51,6 +51,25 @@ impl Passing {
         then: impl FnOnce(Result<RawReply, SystemException>) + Send + 'static,
     ) -> Result<(), SystemException> {
         self.0.relay(Some(write), self.callback(then))
+    }
+
+    /// Sends a request that wants no reply, and tells `then` once the transport has taken it (`SYNC_WITH_TRANSPORT`; CORBA 3.3 part
+    /// 1, clause 17), or that it has not: COMPLETED_NO if nothing of it has left, COMPLETED_MAYBE if a part of it has. `then` runs
+    /// on this thread before this returns, or on one of the ORB's, and must not block.
+    ///
+    /// Requests to servers that have gone fail so, where [`begin`](Self::begin) tells nobody. A server that goes after
+    /// that does not: nobody answers. If the request wants a reply, `then` learns whether it has come.
+    pub fn begin_oneway(self, then: impl FnOnce(Result<(), SystemException>) + Send + 'static) {
+        self.0.relay_oneway(Box::new(then));
+    }
+
+    /// Has no thread wait that begins the call or goes on with it, for threads that others need. While the target takes no
+    /// bytes, the call waits at the connection, in its turn and until its deadline; at most 1,024 calls do so, and more get NO_RESOURCES.
+    /// An object of this process is called by another thread. Interceptors run as ever.
+    #[must_use]
+    pub fn never_waiting(self) -> Passing {
+        self.0.never_wait();
+        self
     }
 
     /// Returns a handle that can end the call before its answer.

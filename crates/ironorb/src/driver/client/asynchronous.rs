@@ -55,6 +55,8 @@ pub(crate) struct AsyncCall {
     is_given_up: AtomicBool,
     /// The server is told when the call ends before its answer.
     is_cancelled: AtomicBool,
+    /// The thread that begins the call must not wait.
+    never_waits: AtomicBool,
     deadline: Deadline,
     /// The thread that receives where no caller waits.
     receiver: Arc<Receiver>,
@@ -82,6 +84,8 @@ enum Stage {
     InFlight(InFlight),
     /// In flight; the caller receives the answer itself.
     Waited,
+    /// A oneway has been written to a connection, whose socket has not taken all of it.
+    Leaving,
 }
 
 /// The connection and the id of a call that waits for its answer.
@@ -110,13 +114,20 @@ enum Listener {
     Thread(Thread),
     Task(Waker),
     Callback(Callback),
+    /// What a oneway calls when the socket has taken it, or will not.
+    Sent(OnSent),
 }
 
 /// The result of writing a request.
 pub(in crate::driver::client) enum Written {
     /// Nothing was written: the call is over already.
     Nothing,
-    Oneway,
+    /// The connection goes on with the call when its socket takes more.
+    Later,
+    Oneway {
+        /// The caller learns whether the socket has taken it.
+        is_waited_for: bool,
+    },
     Request {
         /// A task or a callback waits for the answer.
         is_asked_for: bool,
@@ -131,6 +142,9 @@ type Ended = Result<Option<Answer>, SystemException>;
 
 /// Receives the outcome on the receiver's thread.
 pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
+
+/// Learns whether a oneway has been sent.
+pub(crate) type OnSent = Box<dyn FnOnce(Result<(), SystemException>) + Send>;
 
 /// A reply. The caller that knows the operation reads it.
 pub(crate) struct Answer {
@@ -246,26 +260,62 @@ impl AsyncCall {
         arguments: Option<Arguments<'_>>,
         callback: Callback,
     ) -> Result<(), SystemException> {
-        {
-            let mut progress = self.lock();
-            if let Some(outcome) = progress.take_outcome() {
-                drop(progress);
-                self.run_soon(callback, outcome);
-                return Ok(());
-            }
-            if arguments.is_none() {
-                progress.arguments = self.on_behalf.clone().map(RetryBody::Raw);
-            }
-            if !self.is_oneway {
-                progress.listener = Listener::Callback(callback);
-            }
-        }
-        match self.start(arguments, clock::now()) {
-            None => self.set_timer(),
+        let listener = if self.is_oneway { Listener::Nobody } else { Listener::Callback(callback) };
+        match self.relay_for(listener, arguments) {
             Some(Err(e)) if self.is_oneway => return Err(e),
             Some(ended) => self.finish(ended),
+            None => {}
         }
         Ok(())
+    }
+
+    /// Passes a oneway on. `then` learns whether the socket has taken it: on this thread before this returns, or on
+    /// another one.
+    pub(crate) fn relay_oneway(self: &Arc<Self>, then: OnSent) {
+        let listener = match self.is_oneway {
+            true => Listener::Sent(then),
+            false => Listener::Callback(Box::new(move |outcome| then(outcome.map(Answer::recycle)))),
+        };
+        if let Some(ended) = self.relay_for(listener, None) {
+            self.finish(ended);
+        }
+    }
+
+    /// Begins to pass the request on. Returns how that has ended, if it has.
+    fn relay_for(self: &Arc<Self>, listener: Listener, arguments: Option<Arguments<'_>>) -> Option<Ended> {
+        let mut progress = self.lock();
+        if let Some(outcome) = progress.take_outcome() {
+            drop(progress);
+            if let Some(callback) = listener.into_callback() {
+                self.run_soon(callback, outcome);
+            }
+            return None;
+        }
+        if arguments.is_none() {
+            progress.arguments = self.on_behalf.clone().map(RetryBody::Raw);
+        }
+        progress.listener = listener;
+        drop(progress);
+        let ended = self.start(arguments, clock::now());
+        if ended.is_none() {
+            self.set_timer();
+        }
+        ended
+    }
+
+    /// From now on no thread waits that begins the call or goes on with it.
+    pub(crate) fn never_wait(&self) {
+        self.never_waits.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the thread that goes on with the call must not wait.
+    pub(super) fn never_waits(&self) -> bool {
+        self.never_waits.load(Ordering::Relaxed)
+    }
+
+    /// Lets threads wait from now on. Returns whether they might before.
+    fn may_wait_from_now_on(&self) -> bool {
+        !self.never_waits.swap(false, Ordering::Relaxed)
     }
 
     /// Ends the call before its answer and notifies the listener.
@@ -311,6 +361,7 @@ impl AsyncCall {
             is_oneway,
             is_given_up: AtomicBool::new(false),
             is_cancelled: AtomicBool::new(false),
+            never_waits: AtomicBool::new(false),
             deadline,
             receiver: lane.receiver().clone(),
             thread: CallingThread::this(),
@@ -365,6 +416,16 @@ impl AsyncCall {
 
     pub(super) fn deadline(&self) -> Deadline {
         self.deadline
+    }
+
+    /// True when the caller of a oneway learns whether it has been sent.
+    pub(super) fn is_told_when_sent(&self) -> bool {
+        matches!(self.lock().listener, Listener::Sent(_))
+    }
+
+    /// True when the call has ended. It needs its connection no more.
+    pub(super) fn is_over(&self) -> bool {
+        !matches!(self.lock().end, End::NotYet)
     }
 
     /// True when the call has ended and the caller has not taken the outcome.
@@ -429,7 +490,7 @@ impl AsyncCall {
             }
             let in_flight = match &progress.stage {
                 Stage::InFlight(in_flight) => Some(in_flight.clone()),
-                Stage::Begun | Stage::Waited => None,
+                Stage::Begun | Stage::Waited | Stage::Leaving => None,
             };
             progress.listener = Listener::Thread(std::thread::current());
             // This thread keeps the deadline from now on.
@@ -465,7 +526,7 @@ impl AsyncCall {
         let mut progress = self.lock();
         let is_there = match &progress.stage {
             Stage::InFlight(in_flight) => in_flight.id == id && std::ptr::eq(&*in_flight.link, link),
-            Stage::Begun | Stage::Waited => false,
+            Stage::Begun | Stage::Waited | Stage::Leaving => false,
         };
         if is_there {
             progress.stage = Stage::Waited;
@@ -494,7 +555,7 @@ impl AsyncCall {
     fn ask(&self, progress: LockGuard<'_, Progress>) {
         let link = match &progress.stage {
             Stage::InFlight(InFlight { link, .. }) => link.clone(),
-            Stage::Begun | Stage::Waited => return, // the thread that sends it sees the listener
+            Stage::Begun | Stage::Waited | Stage::Leaving => return, // the thread that sends it sees the listener
         };
         drop(progress);
         link.ask();
@@ -529,7 +590,7 @@ impl AsyncCall {
     /// Ends the call because its deadline has passed.
     pub(super) fn time_out(&self) {
         let progress = self.lock();
-        let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited);
+        let written = matches!(progress.stage, Stage::InFlight(..) | Stage::Waited | Stage::Leaving);
         drop(progress);
         self.end_by(CallEvent::TimedOut { written });
     }
@@ -544,7 +605,11 @@ impl AsyncCall {
                 if matches!(progress.end, End::NotYet) {
                     counting::count_call(&self.object, &progress.call, None);
                     progress.end = End::Gone;
+                    let listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
                     self.forget(progress);
+                    if let Listener::Sent(then) = listener {
+                        then(Ok(()));
+                    }
                 }
             }
         }
@@ -560,22 +625,21 @@ impl AsyncCall {
             return;
         }
         counting::count_call(&self.object, &progress.call, outcome.as_ref().err());
-        let listener = std::mem::replace(&mut progress.listener, Listener::Nobody);
-        if let Listener::Callback(callback) = listener {
-            progress.end = End::Gone;
-            self.forget(progress);
-            // The receiver's queue may already hold callbacks of answers that came later.
-            return match self.object.simulated().is_some() || self.receiver.is_current_thread() {
-                true => callback(outcome),
-                false => self.run_soon(callback, outcome),
-            };
-        }
-        progress.end = End::Come(outcome);
+        let callback = match std::mem::replace(&mut progress.listener, Listener::Nobody) {
+            listener @ (Listener::Callback(_) | Listener::Sent(_)) => listener.into_callback(),
+            listener => {
+                progress.end = End::Come(outcome);
+                self.forget(progress);
+                return listener.wake();
+            }
+        };
+        progress.end = End::Gone;
         self.forget(progress);
-        match listener {
-            Listener::Task(waker) => waker.wake(),
-            Listener::Thread(thread) => thread.unpark(),
-            Listener::Nobody | Listener::Callback(_) => {}
+        let Some(callback) = callback else { return };
+        // The receiver's queue may already hold callbacks of answers that came later.
+        match self.object.simulated().is_some() || self.receiver.is_current_thread() {
+            true => callback(outcome),
+            false => self.run_soon(callback, outcome),
         }
     }
 
@@ -613,6 +677,25 @@ impl AsyncCall {
 
     fn lock(&self) -> LockGuard<'_, Progress> {
         self.progress.lock()
+    }
+}
+
+impl Listener {
+    /// Wakes a thread or a task.
+    fn wake(self) {
+        match self {
+            Listener::Task(waker) => waker.wake(),
+            Listener::Thread(thread) => thread.unpark(),
+            Listener::Nobody | Listener::Callback(_) | Listener::Sent(_) => {}
+        }
+    }
+
+    fn into_callback(self) -> Option<Callback> {
+        match self {
+            Listener::Callback(callback) => Some(callback),
+            Listener::Sent(then) => Some(Box::new(move |outcome| then(outcome.map(Answer::recycle)))),
+            Listener::Nobody | Listener::Thread(_) | Listener::Task(_) => None,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod bidirectional;
 mod fast_path;
 mod gather_send;
 mod lost;
+mod unsent;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -309,8 +310,12 @@ impl Link {
         self.look(&mut state);
     }
 
-    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream.
+    /// Takes what came while no thread waited: a `CloseConnection` message or the end of the stream. The server receives on
+    /// an accepted connection.
     fn look(&self, state: &mut Guard<'_>) {
+        if self.is_accepted() {
+            return;
+        }
         let Some(mut framer) = state.take_framer() else { return };
         let result = transport::receive_now(&self.stream, framer.space());
         self.take_input(state, framer, result);
@@ -712,6 +717,7 @@ impl Link {
         self.ended.store(true, Ordering::Relaxed);
         self.changed.notify_all();
         self.count_lost(state);
+        self.settle(state);
         self.unwatch(state);
         if let Some(bidirectional) = &self.bidirectional {
             bidirectional.end().into_iter().for_each(|then| self.receiver.run_soon(then));

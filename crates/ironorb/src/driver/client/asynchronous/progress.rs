@@ -74,7 +74,11 @@ impl AsyncCall {
             attempt.note_sent(&body);
         }
         let Some(in_flight) = written? else {
-            return Ok(Written::Oneway);
+            let is_waited_for = matches!(progress.listener, Listener::Sent(_));
+            if is_waited_for {
+                progress.stage = Stage::Leaving;
+            }
+            return Ok(Written::Oneway { is_waited_for });
         };
         progress.stage = Stage::InFlight(in_flight);
         if let Listener::Thread(thread) = &progress.listener {
@@ -220,6 +224,13 @@ impl AsyncCall {
     /// Takes the news that an address could not be connected.
     pub(in crate::driver::client) fn not_connected(self: &Arc<Self>, failure: ConnectFailure) {
         self.go_on(CallEvent::NotConnected(failure));
+    }
+
+    /// Takes the news that the socket has taken the oneway, or that the request of a call that waited could not be sent. On the
+    /// receiver's thread.
+    pub(in crate::driver::client) fn take_news_of_sending(self: &Arc<Self>, event: CallEvent) {
+        self.lock().stage = Stage::Begun;
+        self.take_quickly(event);
     }
 
     /// Takes an answer, or the end of the connection.
@@ -397,9 +408,14 @@ impl AsyncCall {
     /// Writes the request on a connection. `None` when the call waits for its answer, or is over.
     fn begin_on(self: &Arc<Self>, link: &Link, target: &RequestTarget, now: Time) -> Option<CallEvent> {
         match link.begin(self, target, now) {
-            Ok(Written::Oneway) => Some(CallEvent::Sent),
-            Ok(Written::Request { .. } | Written::Nothing) => None,
-            Err(failure) => Some(CallEvent::Failed(failure)),
+            Ok(Written::Oneway { .. }) => Some(CallEvent::Sent),
+            Ok(Written::Request { .. } | Written::Later | Written::Nothing) => None,
+            Err(failure) => {
+                if self.is_oneway {
+                    self.lock().stage = Stage::Begun;
+                }
+                Some(CallEvent::Failed(failure))
+            }
         }
     }
 
@@ -421,11 +437,14 @@ impl AsyncCall {
     }
 
     /// Calls an object of this process that cannot be called directly: the servant gets the call as a
-    /// message. A call that begins runs in the caller's thread, as direct calls do. Otherwise a thread of the
+    /// message. A call that begins runs in the caller's thread, as direct calls do, if that may wait. Otherwise a thread of the
     /// background pool runs it. A servant that replies later occupies no thread meanwhile.
     fn run_here(self: &Arc<Self>, arguments: Option<Arguments<'_>>) -> Option<CallEvent> {
         if let Err(misuse) = self.keep(arguments, loopback::encoding) {
             return Some(misuse);
+        }
+        if !self.may_wait_from_now_on() {
+            return self.run_here_later();
         }
         let route = match self.object.routes().current() {
             Ok(route) => route,
@@ -452,5 +471,17 @@ impl AsyncCall {
         };
         loopback_later(core, key, self.operation(), encoding, &write, Box::new(on_reply));
         None
+    }
+
+    /// Has a thread of the background pool call the object of this process.
+    #[cold]
+    fn run_here_later(self: &Arc<Self>) -> Option<CallEvent> {
+        let call = self.clone();
+        let task = move || {
+            if let Some(ended) = call.carry_out(Step::RunHere, None, clock::now()) {
+                call.finish(ended);
+            }
+        };
+        self.lane.background_pool().run(task).err().map(|e| CallEvent::Raised(no_thread(&e)))
     }
 }

@@ -20,6 +20,7 @@ use ironorb_giop::service_context::{EncodedContexts, ServiceContext, ServiceCont
 use ironorb_giop::{Encoding, Misuse, Version};
 use rustix::event::epoll::EventFlags;
 
+use super::unsent::Unsent;
 use super::{AsyncWakeups, Guard, Link, LinkState, Queued, Waiter};
 use crate::base::time::Time;
 use crate::call::invocation::CallFailure;
@@ -45,6 +46,8 @@ pub(super) struct AsyncReplies {
     is_listed: bool,
     /// The events for which the receiver watches the connection; `None` while it does not.
     watched: Option<Watched>,
+    /// What waits for the socket, if anything does.
+    pub(super) unsent: Option<Box<Unsent>>,
 }
 
 impl AsyncReplies {
@@ -129,8 +132,8 @@ impl Watched {
 
 impl Link {
     /// Writes the request of an asynchronous call. Sends as much as the socket takes at once, or waits for
-    /// more requests that are likely to follow. Blocks only while more than `transmit_bytes_max` bytes of
-    /// earlier requests are pending, at most until the call's deadline.
+    /// more requests that are likely to follow. While more than `transmit_bytes_max` bytes of earlier requests are pending, it
+    /// blocks until the call's deadline, or leaves the call here if that must not wait.
     pub(in crate::driver::client) fn begin(
         &self,
         call: &Arc<AsyncCall>,
@@ -140,13 +143,49 @@ impl Link {
         let mut clock = self.clock(now);
         let mut state = if call.is_oneway() && call.on_behalf().is_none() {
             self.lock_if_room().ok_or(CallFailure::TooManyCalls)?
+        } else if call.never_waits() {
+            match self.lock_in_turn(call, target)? {
+                Some(state) => state,
+                None => return Ok(Written::Later),
+            }
         } else {
             self.wait_for_room(&mut clock, call.deadline())?
         };
-        if call.wants_no_reply() && self.is_first_oneway(&mut state, clock.0) {
-            self.look_before_oneway(&mut state);
+        if call.wants_no_reply() {
+            let is_first = self.is_first_oneway(&mut state, clock.0);
+            if call.is_told_when_sent() {
+                self.look(&mut state);
+            } else if is_first {
+                self.look_before_oneway(&mut state);
+            }
         }
         let is_blocked = state.is_blocked();
+        let begins_at = state.transmit().end_position();
+        let written = self.write_request(&mut state, call, target)?;
+        let ends_at = state.transmit().end_position();
+        let may_wait = match written {
+            Written::Nothing | Written::Later => return Ok(written),
+            Written::Oneway { .. } => false,
+            Written::Request { is_asked_for } => !is_asked_for && may_be_held(call.deadline(), clock.0),
+        };
+        if !may_wait || is_blocked || !self.hold(&mut state) {
+            self.send_some(&mut state);
+        }
+        let written = match written {
+            Written::Oneway { is_waited_for: true } => self.leave(&mut state, call, (begins_at, ends_at))?,
+            written => written,
+        };
+        self.engage_receiver(&mut state);
+        Ok(written)
+    }
+
+    /// Writes the request of an asynchronous call, and sends nothing but a long body.
+    pub(super) fn write_request(
+        &self,
+        state: &mut Guard<'_>,
+        call: &Arc<AsyncCall>,
+        target: &RequestTarget,
+    ) -> Result<Written, CallFailure> {
         let written = call.send_by(self, |operation, contexts, body| {
             let response = match call.on_behalf() {
                 _ if call.wants_no_reply() => Response::None,
@@ -182,19 +221,12 @@ impl Link {
             let ends_at = state.transmit().end_position();
             Ok(self.me.upgrade().map(|link| InFlight { link, id, version: target.version(), ends_at }))
         })?;
-        let may_wait = match written {
-            Written::Nothing => return Ok(written),
-            Written::Oneway => false,
-            Written::Request { is_asked_for } => {
-                state.async_replies.is_asked_for |= is_asked_for;
-                !is_asked_for && may_be_held(call.deadline(), clock.0)
-            }
-        };
-        self.note_band_told();
-        if !may_wait || is_blocked || !self.hold(&mut state) {
-            self.send_some(&mut state);
+        if let Written::Request { is_asked_for } = written {
+            state.async_replies.is_asked_for |= is_asked_for;
         }
-        self.engage_receiver(&mut state);
+        if !matches!(written, Written::Nothing) {
+            self.note_band_told();
+        }
         Ok(written)
     }
 
@@ -283,6 +315,12 @@ impl Link {
 
     /// Sends until the socket takes no more.
     pub(super) fn send_some(&self, state: &mut Guard<'_>) {
+        self.send_pending(state);
+        self.settle(state);
+    }
+
+    /// Sends until the socket takes no more, and leaves what waits for that to the caller.
+    pub(super) fn send_pending(&self, state: &mut Guard<'_>) {
         state.async_replies.held = 0;
         if let Some(acceptor) = self.acceptor() {
             return self.send_some_accepted(state, acceptor);
@@ -313,7 +351,7 @@ impl Link {
         if state.end().is_some() {
             return;
         }
-        let want = Watched { readable, writable: state.is_blocked() };
+        let want = Watched { readable, writable: state.is_blocked() || state.has_unsent() };
         self.change_watch(state, want);
         if self.stream.leave_to_epoll(want.readable, want.writable) {
             self.receiver.handle_again(&self.me);
@@ -404,6 +442,11 @@ impl LinkState {
     /// Whether the receiver should receive.
     fn wants_receiver(&self) -> bool {
         self.async_replies.is_asked_for && self.has_framer()
+    }
+
+    /// Whether something waits for the socket. The thread of a gather write looks at its end.
+    fn has_unsent(&mut self) -> bool {
+        self.async_replies.unsent.is_some() && !self.transmit().is_gathering()
     }
 
     /// Whether the socket has not taken all bytes that the link has tried to send.

@@ -182,6 +182,7 @@ impl<'l> Sending<'l, '_> {
         let ends_at = state.transmit().sent_position() + self.unsent.len() as u64;
         state.transmit().end_gather(message, mem::take(&mut self.unsent));
         self.link.wake_queued(&state);
+        self.link.settle_after_gather(&mut state);
         (state, ends_at)
     }
 }
