@@ -291,6 +291,34 @@ fn what_a_killed_server_had_is_unknown() {
     }
 }
 
+/// A server that has died before a part is forwarded to it has not carried it out, and the client is told so, though no server is left
+/// to tell it: no time of the job has to pass.
+#[test]
+fn what_is_forwarded_to_a_server_that_has_been_killed_is_not_executed() {
+    let stage = Stage::new();
+    stage.gate.open();
+    for has_been_called in [false, true] {
+        let mut server = Server::start(&stage.client);
+        let [mortal, other] = [&server.probe, &stage.servers[0].probe].map(Clone::clone);
+        let run = || {
+            let job = stage.jobs.job().call(|| mortal.ping_async()).call(|| other.ping_async());
+            job.architecture(Architecture::Forwarding).quorum(Quorum::BestEffort).within(LONG).run().parts
+        };
+        if has_been_called {
+            let (first, second) = run();
+            assert!(first.is_result() && second.is_result(), "{first:?}, {second:?}");
+        }
+        server.kill();
+        let (unsent, result) = run();
+        assert!(
+            matches!(&unsent, PartEnd::Exception(e) if e.completed == CompletionStatus::No),
+            "{has_been_called}: {unsent:?}"
+        );
+        assert!(result.is_result(), "{result:?}");
+    }
+    assert_eq!(stage.jobs.counts().awaited, 0);
+}
+
 /// Servers that are asked in this order.
 struct InOrder(Vec<ObjectRef>);
 

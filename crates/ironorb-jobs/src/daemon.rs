@@ -14,7 +14,7 @@ use ironorb::{
     CompletionStatus, Deferred, MinorCode, ObjectRef, Orb, Reply, SystemException, SystemExceptionKind,
     TypedRef, with_timeout,
 };
-use ironorb_fan_out::{Begun, Desk, DeskLimits, Moment, Order, Part, Plan, Quorum, Taken};
+use ironorb_fan_out::{Begun, Desk, DeskLimits, Ended, Moment, Order, Part, Plan, Quorum, Taken};
 
 use crate::attended::Attended;
 use crate::clock::Alarm;
@@ -28,7 +28,7 @@ use crate::jobs::Jobs;
 use crate::part::Done;
 use crate::references::{References, is_reference};
 use crate::run::{Ending, News, PartRun, Run, within};
-use crate::target::{Handles, InTurn, Target, no_server};
+use crate::target::{Chosen, Handles, InTurn, Target, no_server};
 use crate::threads::Threads;
 use crate::way::Way;
 use crate::wire;
@@ -283,9 +283,9 @@ impl Shared {
         let times: Vec<_> =
             begun.task.parts.iter().map(|part| begun.left(wire::limit(part.within_us))).collect();
         let Task { parts, plan, to } = *begun.task;
-        let parts: Vec<TimedPart<'_>> = parts.iter().zip(times).collect();
         match to {
             To::Caller(reply) => {
+                let parts: Vec<TimedPart<'_>> = parts.iter().zip(times).collect();
                 self.synchronous.add();
                 if reply.is_cancelled() {
                     return; // nobody waits
@@ -310,7 +310,12 @@ impl Shared {
             }
             To::Client(client, tokens) => {
                 self.forwarded.add();
-                self.forward(&parts, time, &client, &tokens, Arc::new(slot));
+                let (client, slot, begun) = (Arc::from(client), Arc::new(slot), Instant::now());
+                for ((part, of_part), token) in parts.into_iter().zip(times).zip(tokens) {
+                    let whom = Whom { client: Arc::clone(&client), token, slot: Arc::clone(&slot) };
+                    let until = [time, of_part].into_iter().flatten().min().map(|time| begun + time);
+                    self.forward(part, until, whom);
+                }
             }
         }
     }
@@ -319,12 +324,10 @@ impl Shared {
     fn prepare(&self, parts: &[TimedPart<'_>], quorum: Quorum, time: Option<Duration>) -> Prepared {
         let begun = Instant::now();
         let mut unsent: Vec<Option<SystemException>> = Vec::with_capacity(parts.len());
-        let (mut listed, mut runs) = (Vec::new(), Vec::new());
+        let mut runs = Vec::new();
         for (part, time) in parts.iter().copied() {
-            match self.part_run(part, time) {
+            match part_run(part, time, self.target(&part.target)) {
                 Ok(run) => {
-                    let servers = u32::try_from(run.target.servers()).unwrap_or(u32::MAX);
-                    listed.push(Part { time, may_be_repeated: part.idempotent, servers, hedge_after: None });
                     runs.push(run);
                     unsent.push(None);
                 }
@@ -334,22 +337,16 @@ impl Shared {
         // To find servers may take a while.
         let passed = begun.elapsed();
         let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(passed));
-        listed.iter_mut().for_each(|part: &mut Part| part.time = left(part.time));
         runs.iter_mut().for_each(|run: &mut PartRun| run.within = left(run.within));
         let time = left(time);
         // A part that cannot be sent is one without a result: then all are not to be had.
         let is_in_vain = quorum == Quorum::All && unsent.iter().any(Option::is_some);
-        let plan = Plan { parts: listed, quorum, order: Order::AtOnce, time };
-        let run = || Run::new(&self.jobs.0, plan, runs, Way::Direct { verifies: false });
-        Prepared { run: (!is_in_vain).then(run), unsent }
+        let plan = Plan { parts: runs.iter().map(listed).collect(), quorum, order: Order::AtOnce, time };
+        Prepared { run: (!is_in_vain).then(|| self.run_of(plan, runs)), unsent }
     }
 
-    fn part_run(&self, part: &JobPart, time: Option<Duration>) -> Result<PartRun, SystemException> {
-        let request = Arc::new(wire::request(part)?);
-        let mut run = PartRun::new(request, self.target(&part.target)?);
-        run.is_idempotent = part.idempotent;
-        run.within = time;
-        Ok(run)
+    fn run_of(&self, plan: Plan, parts: Vec<PartRun>) -> Arc<Run> {
+        Run::new(&self.jobs.0, plan, parts, Way::Direct { verifies: false })
     }
 
     fn target(&self, text: &str) -> Result<Target, SystemException> {
@@ -360,51 +357,84 @@ impl Shared {
         Ok(Target::Servers(InTurn::new(found)))
     }
 
-    /// Has the servers of some parts tell a client what has become of them. Servers that cannot are called.
-    fn forward(
-        self: &Arc<Self>,
-        parts: &[TimedPart<'_>],
-        time: Option<Duration>,
-        client: &str,
-        tokens: &[PartToken],
-        slot: Arc<Slot>,
-    ) {
-        let begun = Instant::now();
-        for (timed, token) in parts.iter().zip(tokens) {
-            let (part, of_part) = *timed;
-            // To find servers may take a while.
-            let server = self.target(&part.target).and_then(|to| to.choose(&[], &part.target));
-            let passed = begun.elapsed();
-            let left = |time: Option<Duration>| time.map(|time| time.saturating_sub(passed));
-            let (shared, client_of, slot, token) = (self.clone(), client.to_owned(), slot.clone(), *token);
-            let tell = move |ending| shared.tell_later(client_of, token, ending, slot);
-            if [time, of_part].into_iter().any(|time| left(time) == Some(Duration::ZERO)) {
-                tell(Ending::unsent());
-                continue;
+    /// Has a server of a part tell the client what has become of it. A server that cannot is called.
+    fn forward(self: &Arc<Self>, part: JobPart, until: Option<Instant>, whom: Whom) {
+        match self.target(&part.target) {
+            Ok(target) => {
+                self.forward_on(Box::new(Forward { part, target, tried: Vec::new(), until, whom }));
             }
-            let sent = server.and_then(|server| match takes_forwarded(&server.object) {
-                true => within(left(time).into_iter().chain(left(of_part)).min(), || {
-                    forward_to(&server.object, part, client, &token).map(|()| true)
-                }),
-                false => Ok(false),
-            });
-            match sent {
-                Ok(true) => {}
-                // The part is carried out alone: how many its job needs is its client's affair.
-                Ok(false) => self
-                    .prepare(&[(part, left(of_part))], Quorum::All, left(time))
-                    .begin(move |mut endings| tell(endings.pop().unwrap_or_else(Ending::unsent))),
-                Err(e) => tell(Ending::failed(e)),
+            Err(e) => self.tell_later(whom, Ending::failed(e)),
+        }
+    }
+
+    /// Sends a part to a server that has not had it. Does not wait.
+    fn forward_on(self: &Arc<Self>, mut forward: Box<Forward>) {
+        let left = forward.until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return self.tell_later(forward.whom, Ending::unsent());
+        }
+        let Chosen { object, guard } = match forward.target.choose(&forward.tried, &forward.part.target) {
+            Ok(chosen) => chosen,
+            Err(e) => return self.tell_later(forward.whom, Ending::failed(e)),
+        };
+        if !takes_forwarded(&object) {
+            let Forward { part, target, whom, .. } = *forward;
+            return self.call_for(whom, &part, target, left);
+        }
+        if forward.tried.is_empty() {
+            self.jobs.0.budget.earn();
+        }
+        forward.tried.push(object.clone());
+        match forwarded(&object, &forward.part, &forward.whom) {
+            Ok((request, server)) => {
+                let passing = within(left, || request.passing_to(&server)).never_waiting();
+                let shared = self.clone();
+                passing.begin_oneway(move |sent| {
+                    drop(guard);
+                    shared.was_forwarded(forward, sent);
+                });
             }
+            Err(e) => self.was_forwarded(forward, Err(e)),
+        }
+    }
+
+    /// Carries a part out, alone: how many its job needs is its client's affair.
+    fn call_for(self: &Arc<Self>, whom: Whom, part: &JobPart, target: Target, time: Option<Duration>) {
+        let shared = self.clone();
+        match part_run(part, time, Ok(target)) {
+            Ok(run) => {
+                let plan =
+                    Plan { parts: vec![listed(&run)], quorum: Quorum::All, order: Order::AtOnce, time: None };
+                self.run_of(plan, vec![run]).begin(move |mut over| {
+                    shared.tell_later(whom, over.parts.pop().unwrap_or_else(Ending::unsent));
+                });
+            }
+            Err(e) => self.tell_later(whom, Ending::failed(e)),
+        }
+    }
+
+    /// A server has been sent a part, or has not. Then another one is, if there is one and the budget allows it, and else the client
+    /// is told: nobody else would.
+    fn was_forwarded(self: &Arc<Self>, forward: Box<Forward>, sent: Result<(), SystemException>) {
+        let Err(e) = sent else { return };
+        let may_go_on = match wire::of_attempt(&e).ended() {
+            Ended::NotExecuted => true,
+            Ended::MaybeExecuted => forward.part.idempotent,
+            Ended::Result | Ended::Exception | Ended::Cancelled => false,
+        };
+        let has_others = forward.tried.len() < forward.target.servers();
+        match may_go_on && has_others && self.jobs.0.budget.spend() {
+            true => self.forward_on(forward),
+            false => self.tell_later(forward.whom, Ending::failed(e)),
         }
     }
 
     /// Tells a client what has become of a part, by a thread that may wait for an answer.
-    fn tell_later(self: &Arc<Self>, client: String, token: PartToken, ending: Ending, slot: Arc<Slot>) {
+    fn tell_later(self: &Arc<Self>, whom: Whom, ending: Ending) {
         let shared = self.clone();
         self.tellers.run(move || {
-            shared.tell(&client, &token, &report(ending));
-            drop(slot);
+            shared.tell(&whom.client, &whom.token, &report(ending));
+            drop(whom.slot);
         });
     }
 
@@ -437,6 +467,23 @@ impl Shared {
         ];
         facts.into_iter().map(|(name, value)| JobFact { name: name.to_owned(), value }).collect()
     }
+}
+
+fn part_run(
+    part: &JobPart,
+    time: Option<Duration>,
+    target: Result<Target, SystemException>,
+) -> Result<PartRun, SystemException> {
+    let mut run = PartRun::new(Arc::new(wire::request(part)?), target?);
+    run.is_idempotent = part.idempotent;
+    run.within = time;
+    Ok(run)
+}
+
+/// A part in the plan of its run.
+fn listed(run: &PartRun) -> Part {
+    let servers = u32::try_from(run.target.servers()).unwrap_or(u32::MAX);
+    Part { time: run.within, may_be_repeated: run.is_idempotent, servers, hedge_after: None }
 }
 
 /// Parts that are about to be carried out.
@@ -484,6 +531,25 @@ impl Drop for Slot {
     }
 }
 
+/// A part that a server is to have, and to tell a client of.
+struct Forward {
+    part: JobPart,
+    target: Target,
+    /// The servers to which it has been sent, in vain but for the last.
+    tried: Vec<ObjectRef>,
+    /// When its time, or that of its job, is over.
+    until: Option<Instant>,
+    whom: Whom,
+}
+
+/// The client that is told of a part.
+struct Whom {
+    client: Arc<str>,
+    token: PartToken,
+    /// Of its job, until a server has been sent the part or the client has been told.
+    slot: Arc<Slot>,
+}
+
 /// A part, and how much of its own time is left.
 type TimedPart<'a> = (&'a JobPart, Option<Duration>);
 
@@ -521,21 +587,21 @@ fn takes_forwarded(object: &ObjectRef) -> bool {
     profiles.any(|profile| profile.components().any(|component| component.tag == TAKES_FORWARDED))
 }
 
-fn forward_to(
+/// The request by which a server learns of a part, and whom it is to tell, and the server that reads it.
+fn forwarded(
     server: &ObjectRef,
     part: &JobPart,
-    client: &str,
-    token: &PartToken,
-) -> Result<(), SystemException> {
+    whom: &Whom,
+) -> Result<(Arc<ReceivedRequest>, ObjectRef), SystemException> {
     let kept = wire::request(part)?;
-    let data = forward::encoded(client, token)?;
+    let data = forward::encoded(&whom.client, &whom.token)?;
     let context = ServiceContext { id: FORWARD_CONTEXT, data: &data };
     let code_sets = kept.code_sets().unwrap_or(TransmissionCodeSets::UNNEGOTIATED);
     let Some(body) = kept.body() else { return Err(full()) };
     let request = ReceivedRequest::written(&part.operation, Response::None, &[context], body, code_sets);
     let request = request.map_err(SystemException::from)?.with_characters(kept.characters());
     let server = request.readable_by(server)?;
-    Arc::new(request).passing_to(&server).begin(|_| ())
+    Ok((Arc::new(request), server))
 }
 
 impl fmt::Debug for Daemon {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use ironorb::dynamic::{OperationDescription, ParameterMode, Request};
 use ironorb::giop::typecode::TypeDef;
-use ironorb::{CompletionStatus, SystemExceptionKind, TypedRef};
-use ironorb_jobs::{Architecture, Job, PartEnd, PartOptions, Quorum, Verdict};
+use ironorb::{CompletionStatus, Orb, SystemExceptionKind, TypedRef};
+use ironorb_jobs::{Architecture, Daemon, Job, Jobs, PartEnd, PartOptions, Quorum, Verdict};
 use ironorb_tests::testing::probe::RefuseError;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 
-use crate::stage::{Stage, elsewhere};
+use crate::stage::{Stage, elsewhere, server, table};
 
 pub(crate) const ALL: [Architecture; 5] = [
     Architecture::Sequential,
@@ -123,5 +123,45 @@ fn a_servant_s_system_exception_is_an_answer() {
         let told = (e.kind, e.minor.0, e.completed);
         assert_eq!(told, (SystemExceptionKind::NoPermission, 7, CompletionStatus::Yes), "{architecture:?}");
         assert_eq!(end.verdict, Verdict::Met, "{architecture:?}");
+    }
+}
+
+/// A server that has gone tells nobody of a part that was forwarded to it. The daemon does, at once, and asks another server of the
+/// name first.
+#[test]
+fn a_part_that_cannot_be_forwarded_is_told_so() {
+    let limit = Duration::from_secs(20);
+    for has_been_called in [false, true] {
+        let servers = [server(), server()];
+        let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let [(gone, mortal), (_there, other)] = &servers;
+        let names: [(&str, &[&ProbeRef]); 2] = [("one", &[mortal]), ("any", &[mortal, other])];
+        let daemon = Daemon::builder().handles(table(&orb, &names)).serve(&orb).unwrap();
+        let client = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let at = daemon.reference().object().to_ior_string();
+        let jobs = Jobs::builder(&client).handles(table(&client, &names)).daemon(&at).unwrap().build();
+        let run = |name, falls_back| {
+            let job =
+                jobs.job().call_named(name, PartOptions::new(), |probe: &ProbeRef| probe.add_async(1, 2));
+            let job = job.architecture(Architecture::Forwarding).falls_back(falls_back);
+            job.within(limit).run().parts.0
+        };
+        if has_been_called {
+            assert!(run("one", false).is_result());
+        }
+        gone.shutdown(true).unwrap();
+        for falls_back in [false, true] {
+            let end = run("one", falls_back);
+            let PartEnd::Exception(e) = end else { panic!("{has_been_called}, {falls_back}: {end:?}") };
+            assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+            assert!(run("any", falls_back).is_result(), "{has_been_called}, {falls_back}");
+        }
+        let fact = |name: &str| daemon.facts().iter().find(|fact| fact.0 == name).map(|fact| fact.1);
+        // One of each part, and a further one for both of which there was another server.
+        assert_eq!(fact("parts_total"), Some(4 + u64::from(has_been_called)));
+        assert_eq!(fact("further_attempts_total"), Some(2));
+        assert_eq!(jobs.counts().awaited, 0);
+        // What could not be sent keeps no thread.
+        daemon.drain();
     }
 }
