@@ -5,13 +5,15 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use ironorb::generated::SystemException;
-use ironorb::parallel::ParallelRef;
+use ironorb::parallel::{Distribution, ParallelRef, ShareOfCall, Shares};
 use ironorb::{CompletionStatus, Orb, Ownable, SystemExceptionKind, TypedRef};
 use ironorb_agent::{Agent, AgentClient, Registration};
 use ironorb_jobs::{AgentHandles, HeldHandles, Jobs, PART_PROPERTY, PartOptions};
 
 use ironorb_tests::command::ServingProcess;
 use ironorb_tests::eventually;
+use ironorb_tests::executor::run;
+use ironorb_tests::gate::Gate;
 use serde_json::json;
 
 use idl::shared::rows::TotalError;
@@ -28,8 +30,12 @@ const REFUSED: i32 = -13;
 #[derive(Default)]
 struct Part {
     lengths: Mutex<Vec<usize>>,
+    /// What it has been told of its calls.
+    told: Mutex<Vec<Option<ShareOfCall>>>,
     /// The first server to be asked for `total_again` waits until the other has been asked, too.
     rival: Option<Arc<Rival>>,
+    /// Where `doubled` waits.
+    gate: Option<Gate>,
 }
 
 #[derive(Default)]
@@ -53,6 +59,7 @@ impl Rival {
 impl Part {
     fn note(&self, length: usize) {
         self.lengths.lock().unwrap().push(length);
+        self.told.lock().unwrap().push(ShareOfCall::current());
     }
 }
 
@@ -88,6 +95,7 @@ impl Rows for Part {
 
     fn doubled(&self, x: &[i32]) -> Result<Numbers, SystemException> {
         self.note(x.len());
+        self.gate.iter().for_each(Gate::pass);
         Ok(x.iter().map(|x| 2 * x).collect())
     }
 
@@ -158,7 +166,8 @@ impl Site {
     }
 
     fn serve_as(&self, part: Part, says: Option<&str>) -> Server {
-        let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+        let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().server_context(Shares);
+        let orb = orb.build().unwrap();
         let poa = orb.root_poa();
         let part = Arc::new(part);
         let object: MatrixRef = poa.activate_shared(part.clone()).unwrap();
@@ -476,4 +485,79 @@ fn calls_side_by_side_have_their_own_results() {
         }
     });
     assert_eq!(done.into_inner(), 40);
+}
+
+/// A call that is begun takes no thread, has the same result, and is given up with what stands for it.
+#[test]
+fn calls_are_begun_and_go_on_by_themselves() {
+    let site = Site::new();
+    let gate = Gate::closed();
+    let _opens = gate.open_at_end();
+    let serve = |says| site.serve_as(Part { gate: Some(gate.clone()), ..Part::default() }, Some(says));
+    let servers = ["1/2", "2/2"].map(serve);
+    // The limit only bounds a hang.
+    let rows: ParallelRef<RowsRef> =
+        site.jobs().parallel("rows", PartOptions::new().within(Duration::from_secs(40)));
+    let pending = rows.doubled_async(&[1, 2, 3]);
+    eventually("both parts are at work", || gate.held() == 2);
+    assert_eq!(rows.total_async(&[1, 2, 3]).wait().unwrap(), 6);
+    assert!(format!("{pending:?}").contains("rows"));
+    gate.open();
+    assert_eq!(run(pending).unwrap(), [2, 4, 6]);
+    assert_eq!(lengths(&servers), [[2, 2], [1, 1]]);
+    for numbers in [&[][..], &[1], &[1, 2, 3, 4, 5]] {
+        let (mut begun, mut waited) = (Vec::new(), Vec::new());
+        (0..3).for_each(|_| begun.push(rows.doubled_async(numbers)));
+        (0..3).for_each(|_| waited.push(rows.doubled(numbers).unwrap()));
+        assert_eq!(begun.into_iter().map(|pending| run(pending).unwrap()).collect::<Vec<_>>(), waited);
+    }
+    // Exceptions are those of calls that block.
+    let e = run(rows.total_async(&[1, REFUSED])).unwrap_err();
+    assert!(matches!(e, TotalError::Refused(Refused { number: REFUSED })), "{e}");
+    let e = run(rows.axpy_async(1.0, &[1.0], &[])).unwrap_err();
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::BadParam, CompletionStatus::No));
+    let nobody: ParallelRef<RowsRef> = site.jobs().parallel("nobody", PartOptions::new());
+    let e = system(nobody.total_async(&[1]).wait().unwrap_err());
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+    assert_eq!(run(ParallelRef::of(&servers[0].object).total_async(&[4, 5])).unwrap(), 9);
+    // What nobody waits for is cancelled.
+    gate.close();
+    let pending = rows.doubled_async(&[1, 2]);
+    eventually("both parts are at work", || gate.held() == 2);
+    drop(pending);
+    for server in &servers {
+        eventually("its server is told", || server.orb.status().total("cancel_requests_total") == 1);
+    }
+}
+
+/// A servant may know which part of the whole its arguments are.
+#[test]
+fn parts_are_told_their_shares() {
+    let site = Site::new();
+    let servers = site.parts(3);
+    let rows = site.rows();
+    let whole: Vec<i32> = (0..8).collect();
+    rows.total(&whole).unwrap();
+    rows.total_in_turn(&whole).unwrap();
+    run(rows.doubled_async(&whole[..2])).unwrap();
+    let told = |server: &Server| std::mem::take(&mut *server.part.told.lock().unwrap());
+    let told: Vec<Vec<_>> = servers.iter().map(told).collect();
+    let expected = [
+        (Distribution::Block, 3, 8, [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]]),
+        (Distribution::Cyclic, 3, 8, [vec![0, 3, 6], vec![1, 4, 7], vec![2, 5]]),
+        // The third has no share.
+        (Distribution::Block, 2, 2, [vec![0], vec![1], vec![]]),
+    ];
+    for (call, (distribution, of, length, places)) in expected.into_iter().enumerate() {
+        for (part, places) in places.into_iter().enumerate().filter(|(_, places)| !places.is_empty()) {
+            let told = told[part][call].expect("it is told");
+            assert_eq!((told.share().part(), told.share().of()), (part, of));
+            assert_eq!((told.share().distribution(), told.whole_length()), (distribution, length));
+            assert_eq!((0..places.len()).map(|at| told.place(at)).collect::<Vec<_>>(), places);
+        }
+    }
+    // A plain call has the whole.
+    let one = site.client.string_to_object(&servers[0].object.object().to_ior_string()).unwrap();
+    ParallelRef::of(&one.narrow_unchecked::<RowsRef>()).total(&whole).unwrap();
+    assert_eq!(*servers[0].part.told.lock().unwrap(), [None]);
 }

@@ -1,14 +1,16 @@
 //! Data-parallel calls: the parts of an object that is registered under one name.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use ironorb::parallel::{ParallelRef, PartEnd as CallEnd, Parts, PartsCalled, parts_needed};
+use ironorb::parallel::{ParallelRef, PartEnd as CallEnd, Parts, PartsBegun, PartsCalled, parts_needed};
 use ironorb::{ObjectRef, SystemException, TypedRef};
 
 use crate::generated::iron_orb::JobDaemonRef;
+use crate::job::{Job, JobEnd};
 use crate::jobs::Jobs;
 use crate::part::{PartEnd, PartOptions, Reply};
 use crate::target::{InTurn, no_server};
@@ -97,6 +99,10 @@ impl Jobs {
     /// let sums = jobs.parallel::<SummatorRef>("sums", PartOptions::new());
     /// let total = sums.total(&[1.5, 2.5, 3.5, 4.5, 5.5])?;
     ///
+    /// // The same while the program goes on.
+    /// let pending = sums.total_async(&[1.5, 2.5, 3.5]);
+    /// let total = pending.wait()?; // or .await
+    ///
     /// // Any one object by the same code, also one that no agent knows: a plain call.
     /// let total = ParallelRef::of(&summator).total(&[1.5, 2.5])?;
     /// # Ok(())
@@ -124,6 +130,42 @@ impl Parts for Named {
         length: usize,
         begin: &mut dyn FnMut(&ObjectRef, usize, usize),
     ) -> Result<PartsCalled, SystemException> {
+        Ok(match self.prepare(length, begin)? {
+            Prepared::Job(parts, job) => ended(parts, job.run()),
+            Prepared::Unsent(called) => called,
+        })
+    }
+
+    /// Blocks only to find the servers of the name, where they are not known here.
+    fn begin(
+        &self,
+        length: usize,
+        begin: &mut dyn FnMut(&ObjectRef, usize, usize),
+    ) -> Result<PartsBegun, SystemException> {
+        Ok(match self.prepare(length, begin)? {
+            Prepared::Job(parts, job) => {
+                let running = job.begin();
+                Box::pin(async move { ended(parts, running.await) })
+            }
+            Prepared::Unsent(called) => Box::pin(std::future::ready(called)),
+        })
+    }
+}
+
+/// The calls of the parts.
+enum Prepared {
+    /// As a job, and how many parts the object has.
+    Job(usize, Job<Vec<Begun>>),
+    /// Nothing is to be sent.
+    Unsent(PartsCalled),
+}
+
+impl Named {
+    fn prepare(
+        &self,
+        length: usize,
+        begin: &mut dyn FnMut(&ObjectRef, usize, usize),
+    ) -> Result<Prepared, SystemException> {
         let parts = arrange(&self.name, self.jobs.0.part_servers(&self.name)?)?;
         let (count, called) = (parts.len(), parts_needed(length, parts.len()));
         let mut job = self.jobs.job().list::<Begun>();
@@ -142,15 +184,21 @@ impl Parts for Named {
                 true => CallEnd::Cancelled { may_be_executed: false },
                 false => CallEnd::Answered,
             };
-            return Ok(PartsCalled { parts: count, ends: written.into_iter().map(end).collect() });
+            let ends = written.into_iter().map(end).collect();
+            return Ok(Prepared::Unsent(PartsCalled { parts: count, ends }));
         }
-        let ends = job.run().parts.into_iter().map(|end| match end {
-            PartEnd::Result(()) | PartEnd::Exception(_) => CallEnd::Answered,
-            PartEnd::Cancelled { may_be_executed } => CallEnd::Cancelled { may_be_executed },
-            PartEnd::Unknown(e) => CallEnd::Unknown(e),
-        });
-        Ok(PartsCalled { parts: count, ends: ends.collect() })
+        Ok(Prepared::Job(count, job))
     }
+}
+
+/// What has become of the calls of an object that has so many parts.
+fn ended(parts: usize, end: JobEnd<Vec<PartEnd<(), Infallible>>>) -> PartsCalled {
+    let ends = end.parts.into_iter().map(|end| match end {
+        PartEnd::Result(()) | PartEnd::Exception(_) => CallEnd::Answered,
+        PartEnd::Cancelled { may_be_executed } => CallEnd::Cancelled { may_be_executed },
+        PartEnd::Unknown(e) => CallEnd::Unknown(e),
+    });
+    PartsCalled { parts, ends: ends.collect() }
 }
 
 /// The reply of a part's call, which the caller reads.
@@ -158,7 +206,7 @@ struct Begun;
 
 impl Reply for Begun {
     type Value = ();
-    type Error = std::convert::Infallible;
+    type Error = Infallible;
 
     fn take(self) -> Result<(), Self::Error> {
         Ok(())

@@ -258,6 +258,7 @@ impl Printer {
         self.put(&["/// The operations of [`", name, "`] that parts of an object carry out together."]);
         self.allowed();
         self.put(&["pub trait ", &parallel.name, " {"]);
+        let pending = [support, "::ParallelPending"].concat();
         self.indented(|out| {
             for (at, ParallelMethod { method, .. }) in parallel.methods.iter().enumerate() {
                 if at > 0 {
@@ -266,6 +267,10 @@ impl Printer {
                 let of = ["`](", name, "::", &method.name, ")"].concat();
                 out.put(&["/// Calls [`", &method.name, &of, " of all parts, each with its share."]);
                 out.signature(method);
+                out.blank();
+                out.put(&["/// Begins the calls that `", &method.name, "` makes."]);
+                let outcome = Outcome::of(&pending, method);
+                out.function(&method.later, &parameters(method), &[], Some(&outcome), ";");
             }
         });
         self.line("}");

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Digest;
 
 /// The service context of a request by which the recording of a server knows the call of a client.
-pub const CALL_CONTEXT: u32 = 0x494F_5208;
+pub const CALL_CONTEXT: u32 = 0x494F_520A;
 
 /// The newest form of a recording that this reads, and the one that it writes.
 pub(super) const VERSION: u32 = 1;

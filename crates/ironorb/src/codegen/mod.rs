@@ -47,8 +47,8 @@ pub use crate::object::timing::Timing;
 pub use crate::object::{ObjectRef, TypedRef, nil_reference};
 pub use crate::orb::Orb;
 pub use crate::parallel::{
-    And, Concatenated, Distribution, Equal, First, Max, Min, Or, ParallelRef, Product, Share, Sum,
-    call_in_parallel,
+    And, Concatenated, Distribution, Equal, First, Max, Min, Or, ParallelPending, ParallelRef, Product,
+    Share, Sum, begin_in_parallel, call_in_parallel,
 };
 pub use crate::poa::PoaError;
 pub use crate::poa::servant::{

@@ -32,6 +32,23 @@ macro_rules! __ironorb_parallel {
                             )
                         },
                     )
+                }
+
+                fn $later(
+                    &self,
+                    $($parameter: $type),*
+                ) -> $crate::generated::ParallelPending<$value, $error> {
+                    $crate::generated::begin_in_parallel::<__R, $value, $error, $joins>(
+                        self,
+                        $crate::generated::Distribution::$distribution,
+                        &[$($shared.len()),*],
+                        &|object: &__R, share: $crate::generated::Share| {
+                            <__R as $asynchronous>::$later(
+                                object,
+                                $($crate::__ironorb_share!($way share $parameter)),*
+                            )
+                        },
+                    )
                 })*
             }
         };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ironorb_giop::exception::{CompletionStatus, SystemException};
 use ironorb_giop::message::{RawBody, Response};
+use ironorb_giop::service_context::ServiceContext;
 use ironorb_giop::{ByteOrder, CharSet, Encoding, Misuse, TransmissionCodeSets, Version, Writer};
 
 use crate::driver::client::asynchronous::AsyncCall;
@@ -17,6 +18,8 @@ use crate::object::received_request::{Characters, ReceivedRequest};
 thread_local! {
     /// What this thread has written down, while it does so.
     static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
+    /// A service context of what it writes down.
+    static CONTEXT: RefCell<Option<(u32, Vec<u8>)>> = const { RefCell::new(None) };
 }
 
 /// Has the asynchronous calls that `begin` begins written down, in their order.
@@ -31,6 +34,19 @@ pub(crate) fn write_down<T>(begin: impl FnOnce() -> T) -> (T, Vec<Written>) {
     let _before = Before(WRITTEN.replace(Some(Vec::new())));
     let begun = begin();
     (begun, WRITTEN.take().unwrap_or_default())
+}
+
+/// Adds a service context to the requests that `begin` has written down.
+pub(crate) fn with_context<T>(id: u32, data: Vec<u8>, begin: impl FnOnce() -> T) -> T {
+    /// Also when the program panics.
+    struct Before(Option<(u32, Vec<u8>)>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CONTEXT.set(self.0.take());
+        }
+    }
+    let _before = Before(CONTEXT.replace(Some((id, data))));
+    begin()
 }
 
 /// A call that has been written down, and its request.
@@ -80,7 +96,11 @@ fn request_of(
     };
     let bytes = written_in(code_sets)?;
     let body = RawBody { order: ByteOrder::NATIVE, phase: 0, bytes: &bytes };
-    let request = ReceivedRequest::written(operation, Response::SyncWithTarget, &[], body, code_sets)?;
+    let request = CONTEXT.with_borrow(|context| {
+        let context = context.as_ref().map(|(id, data)| ServiceContext { id: *id, data });
+        let contexts = context.as_slice();
+        ReceivedRequest::written(operation, Response::SyncWithTarget, contexts, body, code_sets)
+    })?;
     if asked_for.is_some() {
         return Ok(request);
     }

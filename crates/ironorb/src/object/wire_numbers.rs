@@ -22,3 +22,6 @@ pub const FORWARD_CONTEXT: u32 = 0x494F_5207;
 
 /// The component of a reference to an element of an extent that says how references to the others are made of it.
 pub(crate) const EXTENT_COMPONENT: u32 = 0x494F_5206;
+
+/// The service context that tells a part which share of a call's arguments it has.
+pub(crate) const SHARE_CONTEXT: u32 = 0x494F_5209;

@@ -10,31 +10,35 @@
 //! | call the parts that an agent knows under a name | `Jobs::parallel` of the crate `ironorb-jobs` |
 //! | say otherwise what the parts are | [`Parts`], [`ParallelRef::by`] |
 //! | know which elements a part gets | [`Distribution`], [`Share`] |
+//! | know in a servant which part of the whole its arguments are | [`Shares`], [`ShareOfCall`] |
 //!
 //! What is here takes sequences apart and puts results together. It resolves no names and calls nobody but by [`Parts`].
 
 mod call;
 mod join;
+mod place;
 mod share;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use ironorb_giop::exception::SystemException;
 
 use crate::object::{ObjectRef, TypedRef};
 
-pub use call::call_in_parallel;
+pub use call::{ParallelPending, begin_in_parallel, call_in_parallel};
 pub use join::{And, Concatenated, Equal, First, Join, Max, Min, NotJoined, Or, Product, Sum};
+pub use place::{ShareOfCall, Shares};
 pub use share::{Distribution, Share, parts_needed};
 
 /// A reference to an object that may be several parts. The operations with `@parallel` are methods of it, by the trait `…Parallel`
 /// of their interface. Cheap to clone.
 ///
-/// A call blocks until all parts have answered. An exception that a servant raises is an answer: the caller gets that of the first part that
+/// A call blocks until all parts have answered; the method with `_async` behind its name gives a future. An exception that a servant raises is an answer: the caller gets that of the first part that
 /// has one. If a part fails, what is under way is cancelled, and the caller gets that part's exception. A system exception says in its
 /// detail which part it was, and is COMPLETED_MAYBE where another part may have been executed: the call as a whole has then been carried
 /// out in part.
@@ -99,7 +103,23 @@ pub trait Parts: Send + Sync + 'static {
         length: usize,
         begin: &mut dyn FnMut(&ObjectRef, usize, usize),
     ) -> Result<PartsCalled, SystemException>;
+
+    /// Begins the calls that [`call`](Self::call) makes, and gives a future of their ends. `begin` is called before this returns. What is
+    /// under way when the future is dropped is given up.
+    ///
+    /// Blocks until they have ended unless it is implemented.
+    fn begin(
+        &self,
+        length: usize,
+        begin: &mut dyn FnMut(&ObjectRef, usize, usize),
+    ) -> Result<PartsBegun, SystemException> {
+        let called = self.call(length, begin)?;
+        Ok(Box::pin(std::future::ready(called)))
+    }
 }
+
+/// The calls of parts that have begun: a future of their ends.
+pub type PartsBegun = Pin<Box<dyn Future<Output = PartsCalled> + Send>>;
 
 /// What has become of the calls of parts.
 #[derive(Debug)]

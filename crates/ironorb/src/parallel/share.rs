@@ -40,6 +40,29 @@ impl Share {
         of / self.of + usize::from(self.part < of % self.of)
     }
 
+    /// Which part it is of, counted from 0.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// Of how many parts that are called.
+    pub fn of(&self) -> usize {
+        self.of
+    }
+
+    /// How elements are distributed.
+    pub fn distribution(&self) -> Distribution {
+        self.distribution
+    }
+
+    /// Where an element of it stands among so many.
+    pub fn place(&self, element: usize, of: usize) -> usize {
+        match self.distribution {
+            Distribution::Block => self.block(of).start.saturating_add(element),
+            Distribution::Cyclic => element.saturating_mul(self.of).saturating_add(self.part),
+        }
+    }
+
     /// Its elements. They are copied only where they do not follow one another.
     pub fn take<'w, T: Clone>(&self, whole: &'w [T]) -> Cow<'w, [T]> {
         match self.distribution {

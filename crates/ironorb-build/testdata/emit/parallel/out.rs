@@ -144,11 +144,25 @@ pub mod rows {
         /// Calls [`dot`](Matrix::dot) of all parts, each with its share.
         fn dot(&self, x: &[f64], y: &[f64]) -> Result<f64, matrix::DotError>;
 
+        /// Begins the calls that `dot` makes.
+        fn dot_async(&self, x: &[f64], y: &[f64]) -> g::ParallelPending<f64, matrix::DotError>;
+
         /// Calls [`axpy`](Matrix::axpy) of all parts, each with its share.
         fn axpy(&self, a: f64, x: &[f64], y: &[f64]) -> Result<Vector, g::SystemException>;
 
+        /// Begins the calls that `axpy` makes.
+        fn axpy_async(
+            &self,
+            a: f64,
+            x: &[f64],
+            y: &[f64],
+        ) -> g::ParallelPending<Vector, g::SystemException>;
+
         /// Calls [`scale`](Matrix::scale) of all parts, each with its share.
         fn scale(&self, a: f64, x: &[f64]) -> Result<Vector, g::SystemException>;
+
+        /// Begins the calls that `scale` makes.
+        fn scale_async(&self, a: f64, x: &[f64]) -> g::ParallelPending<Vector, g::SystemException>;
 
         /// Calls [`extremes`](Matrix::extremes) of all parts, each with its share.
         fn extremes(
@@ -158,8 +172,19 @@ pub mod rows {
             mask: &[u8],
         ) -> Result<(f64, f64, bool), g::SystemException>;
 
+        /// Begins the calls that `extremes` makes.
+        fn extremes_async(
+            &self,
+            x: &[f64],
+            unit: &str,
+            mask: &[u8],
+        ) -> g::ParallelPending<(f64, f64, bool), g::SystemException>;
+
         /// Calls [`note`](Matrix::note) of all parts, each with its share.
         fn note(&self, names: &[String]) -> Result<(), g::SystemException>;
+
+        /// Begins the calls that `note` makes.
+        fn note_async(&self, names: &[String]) -> g::ParallelPending<(), g::SystemException>;
     }
 
     g::parallel! {
@@ -228,6 +253,9 @@ pub mod rows {
     pub trait SparseParallel {
         /// Calls [`nonzero`](Sparse::nonzero) of all parts, each with its share.
         fn nonzero(&self, rows: &[i32]) -> Result<Vec<i32>, g::SystemException>;
+
+        /// Begins the calls that `nonzero` makes.
+        fn nonzero_async(&self, rows: &[i32]) -> g::ParallelPending<Vec<i32>, g::SystemException>;
     }
 
     g::parallel! {
