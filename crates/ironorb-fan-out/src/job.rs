@@ -208,6 +208,16 @@ impl Job {
         state == Some(&AttemptState::InFlight)
     }
 
+    /// Whether another attempt of a part than this one has been executed, or may be. Then an exception that this one brought says nothing
+    /// of the part as a whole.
+    pub fn may_be_executed_by_another(&self, attempt: Attempt) -> bool {
+        let attempts = self.parts.get(attempt.part).map_or(&[][..], |part| &part.attempts);
+        let mut others = (0..).zip(attempts).filter(|(number, _)| *number != attempt.number);
+        others.any(|(_, state)| {
+            !matches!(state, AttemptState::Queued | AttemptState::Forgotten | AttemptState::NotExecuted)
+        })
+    }
+
     /// When [`Job::handle_time`] has something to do, unless something else happens first. It may find that there is nothing to
     /// do yet; then this is later afterwards.
     pub fn wakes_at(&self) -> Option<Moment> {

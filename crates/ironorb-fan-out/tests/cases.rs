@@ -222,6 +222,33 @@ fn a_hedge_starts_beside_a_slow_attempt_and_the_first_answer_counts() {
     check(&mut job, &[]);
 }
 
+/// An exception of the server that was asked second says nothing of the one that was asked first.
+#[test]
+fn another_attempt_may_have_executed_what_one_has_not() {
+    let with_one_of = |ended| {
+        let mut job = begun(&plan(&[REPEATABLE], Quorum::All));
+        check(&mut job, &[start(0, 0)]);
+        assert!(!job.may_be_executed_by_another(attempt(0, 0)), "there is no other");
+        job.handle_time(at(10));
+        check(&mut job, &[start(0, 1)]);
+        if let Some(ended) = ended {
+            job.handle_end(attempt(0, 0), ended, at(11));
+        }
+        assert!(job.handle_end(attempt(0, 1), Ended::Exception, at(12)));
+        job.may_be_executed_by_another(attempt(0, 1))
+    };
+    assert!(with_one_of(None), "it is under way, and cancelled");
+    assert!(with_one_of(Some(Ended::MaybeExecuted)));
+    assert!(!with_one_of(Some(Ended::NotExecuted)));
+    let mut job = begun(&plan(&[REPEATABLE], Quorum::All));
+    check(&mut job, &[start(0, 0)]);
+    job.handle_time(at(10));
+    // The hedge has not been sent, and is not any more.
+    job.handle_end(attempt(0, 0), Ended::Exception, at(11));
+    assert!(!job.may_be_executed_by_another(attempt(0, 0)));
+    assert!(!job.may_be_executed_by_another(attempt(1, 0)), "there is no such part");
+}
+
 #[test]
 fn a_part_has_two_hedges_and_no_more() {
     let many = Part { servers: 9, ..REPEATABLE };

@@ -644,8 +644,14 @@ impl Run {
     }
 
     fn answered(&self, course: &mut Course, attempt: Attempt, ended: Ended, answer: Answer) {
-        let failure = answer.as_ref().err().cloned();
         let has_decided = course.machine.handle_end(attempt, ended, self.now());
+        // COMPLETED_NO is what this server knows.
+        let is_maybe = has_decided && course.machine.may_be_executed_by_another(attempt);
+        let answer = answer.map_err(|e| match e.completed {
+            CompletionStatus::No if is_maybe => e.with_completed(CompletionStatus::Maybe),
+            _ => e,
+        });
+        let failure = answer.as_ref().err().cloned();
         let part = &mut course.parts[attempt.part];
         if let Some(e) = failure {
             part.failure = Some(e);

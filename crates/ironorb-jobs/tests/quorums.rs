@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ironorb::{ObjectRef, Orb, TypedRef};
+use ironorb::{CompletionStatus, MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_jobs::{Architecture, Chosen, Job, PartEnd, PartOptions, Quorum, Servers, Verdict};
 use ironorb_tests::executor::run;
+use ironorb_tests::gate::Gate;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
-use ironorb_tests::{Probing, eventually};
+use ironorb_tests::{Hooked, Probing, eventually};
 
 use crate::stage::{InOrder, Stage, elsewhere, server, slow};
 
@@ -109,6 +110,43 @@ fn another_server_is_asked_when_one_is_late() {
     assert!(end.is_met());
     assert_eq!(end.times[0].attempts, 1);
     assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (2, 1));
+}
+
+/// The exception of one server, that it has not carried a part out, says nothing of the one that was asked before.
+#[test]
+fn what_one_server_has_not_executed_another_may_have() {
+    let gate = Gate::closed();
+    let _opens = gate.open_at_end();
+    let refusing = || -> Result<(), SystemException> {
+        Err(SystemException::new(SystemExceptionKind::NoPermission, MinorCode::NONE, CompletionStatus::No))
+    };
+    let serve = |servant: Hooked| {
+        let orb = crate::stage::orb();
+        let probe: ProbeRef = orb.root_poa().activate(servant).unwrap();
+        (orb, probe)
+    };
+    let pass = gate.clone();
+    let (_late_orb, late) = serve(Hooked::new(move || {
+        pass.pass();
+        Ok(())
+    }));
+    let (_refusing_orb, refuses) = serve(Hooked::new(refusing));
+    let stage = Stage::new();
+    let [late, refuses] = [&late, &refuses].map(|probe| elsewhere(&stage.client, probe).object().clone());
+    let options = PartOptions::new().idempotent().hedged_after(Duration::from_millis(1));
+    let of = |servers: Vec<ObjectRef>| {
+        let job = stage.jobs.job();
+        let job = job.call_any(Arc::new(InOrder(servers)), options, |probe: &ProbeRef| probe.ping_async());
+        let end = job.run();
+        let (PartEnd::Exception(e),) = end.parts else { panic!("{:?}", end.parts) };
+        (e.kind, e.completed, end.times[0].attempts)
+    };
+    assert_eq!(
+        of(vec![late, refuses.clone()]),
+        (SystemExceptionKind::NoPermission, CompletionStatus::Maybe, 2)
+    );
+    // Where no other server was asked, the exception says all.
+    assert_eq!(of(vec![refuses]), (SystemExceptionKind::NoPermission, CompletionStatus::No, 1));
 }
 
 /// A server that is not there has carried nothing out: the next one is asked.
