@@ -105,9 +105,14 @@ struct Held {
     orb: Orb,
     jobs: JobsRef,
     log: Log,
+    /// Connections over which the server has answered, and receives.
+    spare: Vec<TcpStream>,
     clients: Vec<TcpStream>,
     replies: usize,
 }
+
+/// More connections than a test needs.
+const CONNECTIONS: usize = 12;
 
 impl Held {
     fn new(pool: ThreadPoolConfig) -> Held {
@@ -130,7 +135,8 @@ impl Held {
         poa.manager().activate().unwrap();
         let log = Log::default();
         let jobs = activate(&poa, log.clone());
-        let mut held = Held { orb, jobs, log, clients: Vec::new(), replies: 0 };
+        let spare = (0..CONNECTIONS).map(|_| answering(&jobs)).collect();
+        let mut held = Held { orb, jobs, log, spare, clients: Vec::new(), replies: 0 };
         let connection = held.connect();
         held.send(connection, "held", vec![]);
         eventually("the thread is in the servant", || held.log.gate.entered() == 1);
@@ -138,7 +144,7 @@ impl Held {
     }
 
     fn connect(&mut self) -> usize {
-        self.clients.push(raw::connect(self.jobs.object()));
+        self.clients.push(self.spare.pop().expect("there are enough"));
         self.clients.len() - 1
     }
 
@@ -189,10 +195,20 @@ impl Held {
         let log = self.log.clone();
         eventually("all have been carried out", || log.carried_out.lock().unwrap().len() as u64 == expected);
         self.clients.clear();
+        self.spare.clear();
         self.orb.shutdown(true).unwrap();
         let carried_out = log.carried_out.lock().unwrap();
         carried_out.clone()
     }
+}
+
+/// A connection to a server, which has answered over it. The system acknowledges what is sent over a new one before the server has accepted
+/// it, and the server does not see it then.
+fn answering(jobs: &JobsRef) -> TcpStream {
+    let mut stream = raw::connect(jobs.object());
+    raw::write(&mut stream, &raw::request_with(jobs.object(), "_non_existent", &[], &[]));
+    assert!(!raw::read_message(&mut stream).is_empty());
+    stream
 }
 
 /// Whether the other end of a connection on this machine has received all that was sent.
