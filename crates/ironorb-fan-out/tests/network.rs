@@ -1122,7 +1122,8 @@ impl World {
             time: part.time,
             may_be_repeated: part.may_be_repeated,
             servers: servers.len() as u32,
-            hedge_after: None,
+            // Of those alone that may be repeated.
+            hedge_after: Some(Duration::from_millis(2)),
         };
         let planned: Vec<Part> = parts.iter().zip(&servers).map(planned).collect();
         let plan = Plan { parts: planned, quorum, order: Order::AtOnce, time };

@@ -341,8 +341,20 @@ impl Shared {
         let time = left(time);
         // A part that cannot be sent is one without a result: then all are not to be had.
         let is_in_vain = quorum == Quorum::All && unsent.iter().any(Option::is_some);
-        let plan = Plan { parts: runs.iter().map(listed).collect(), quorum, order: Order::AtOnce, time };
+        let plan = Plan {
+            parts: runs.iter().map(|run| self.listed(run)).collect(),
+            quorum,
+            order: Order::AtOnce,
+            time,
+        };
         Prepared { run: (!is_in_vain).then(|| self.run_of(plan, runs)), unsent }
+    }
+
+    /// A part in the plan of its run.
+    fn listed(&self, run: &PartRun) -> Part {
+        let servers = u32::try_from(run.target.servers()).unwrap_or(u32::MAX);
+        let hedge_after = run.hedges_after(&self.jobs.0);
+        Part { time: run.within, may_be_repeated: run.is_idempotent, servers, hedge_after }
     }
 
     fn run_of(&self, plan: Plan, parts: Vec<PartRun>) -> Arc<Run> {
@@ -403,8 +415,12 @@ impl Shared {
         let shared = self.clone();
         match part_run(part, time, Ok(target)) {
             Ok(run) => {
-                let plan =
-                    Plan { parts: vec![listed(&run)], quorum: Quorum::All, order: Order::AtOnce, time: None };
+                let plan = Plan {
+                    parts: vec![self.listed(&run)],
+                    quorum: Quorum::All,
+                    order: Order::AtOnce,
+                    time: None,
+                };
                 self.run_of(plan, vec![run]).begin(move |mut over| {
                     shared.tell_later(whom, over.parts.pop().unwrap_or_else(Ending::unsent));
                 });
@@ -463,6 +479,7 @@ impl Shared {
             ("jobs_forwarding_total", self.forwarded.get()),
             ("parts_total", counts.attempts.first),
             ("further_attempts_total", counts.attempts.further),
+            ("hedges_total", counts.hedges),
             ("cancelled_total", counts.cancelled),
         ];
         facts.into_iter().map(|(name, value)| JobFact { name: name.to_owned(), value }).collect()
@@ -477,13 +494,9 @@ fn part_run(
     let mut run = PartRun::new(Arc::new(wire::request(part)?), target?);
     run.is_idempotent = part.idempotent;
     run.within = time;
+    run.is_hedged = part.hedged && part.idempotent;
+    run.hedge_after = wire::limit(part.hedge_after_us).filter(|_| run.is_hedged);
     Ok(run)
-}
-
-/// A part in the plan of its run.
-fn listed(run: &PartRun) -> Part {
-    let servers = u32::try_from(run.target.servers()).unwrap_or(u32::MAX);
-    Part { time: run.within, may_be_repeated: run.is_idempotent, servers, hedge_after: None }
 }
 
 /// Parts that are about to be carried out.

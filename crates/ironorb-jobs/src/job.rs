@@ -367,20 +367,17 @@ fn prepare(jobs: &Jobs, entries: Vec<Entry>, options: &Options) -> (Arc<Run>, Ca
     for Entry { written, target, options } in &entries {
         places.push(written.as_ref().map(|_| runs.len()));
         let Some(written) = written else { continue };
-        let hedge_after = match (options.is_hedged, options.hedge_after) {
-            (true, None) => shared.hedge_after(written.request().operation()),
-            (_, given) => given,
-        };
+        let mut run = PartRun::new(written.request().clone(), target.clone());
+        run.is_idempotent = options.is_idempotent;
+        run.within = options.within;
+        run.is_hedged = options.is_hedged;
+        run.hedge_after = options.hedge_after;
         parts.push(Part {
             time: options.within,
             may_be_repeated: options.is_idempotent,
             servers: u32::try_from(way.servers(target.servers())).unwrap_or(u32::MAX),
-            hedge_after,
+            hedge_after: run.hedges_after(shared),
         });
-        let mut run = PartRun::new(written.request().clone(), target.clone());
-        run.is_idempotent = options.is_idempotent;
-        run.within = options.within;
-        run.is_measured = options.is_hedged;
         runs.push(run);
     }
     let plan =

@@ -170,13 +170,15 @@ impl Shared {
 
     pub(crate) fn measured(&self, operation: &str, took: Duration) {
         let mut all = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = all.len() < OPERATIONS_MAX;
         match all.get_mut(operation) {
             Some(latencies) => latencies.record(took),
-            None => {
+            None if has_room => {
                 let mut latencies = Latencies::new(self.hedge_floor);
                 latencies.record(took);
                 all.insert(operation.to_owned(), latencies);
             }
+            None => {}
         }
     }
 
@@ -185,6 +187,10 @@ impl Shared {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner).get(operation)?.hedge_after()
     }
 }
+
+/// The most operations whose latencies are kept: a daemon's clients name them. About 3.5 KB each. Others have hedges only after times that
+/// their callers say.
+const OPERATIONS_MAX: usize = 1_024;
 
 impl fmt::Debug for Jobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

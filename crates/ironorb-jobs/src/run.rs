@@ -30,8 +30,10 @@ pub(crate) struct PartRun {
     pub(crate) target: Target,
     pub(crate) is_idempotent: bool,
     pub(crate) within: Option<Duration>,
-    /// Whether the latencies of its calls are to be kept.
-    pub(crate) is_measured: bool,
+    /// Whether another server is asked when one is late. Then the latencies of its calls are kept.
+    pub(crate) is_hedged: bool,
+    /// After which time, if its caller says so.
+    pub(crate) hedge_after: Option<Duration>,
     /// Why the servers of its name are not known.
     pub(crate) unknown: Option<SystemException>,
     attempts: Vec<AttemptRun>,
@@ -84,13 +86,22 @@ impl PartRun {
             target,
             is_idempotent: false,
             within: None,
-            is_measured: false,
+            is_hedged: false,
+            hedge_after: None,
             unknown: None,
             attempts: Vec::new(),
             tried: Vec::new(),
             begun: None,
             failure: None,
             ended: None,
+        }
+    }
+
+    /// After which time another server is asked.
+    pub(crate) fn hedges_after(&self, shared: &Shared) -> Option<Duration> {
+        match (self.is_hedged, self.hedge_after) {
+            (true, None) => shared.hedge_after(self.request.operation()),
+            (_, given) => given,
         }
     }
 
@@ -576,7 +587,7 @@ impl Run {
     /// Takes note of how long a first attempt has taken. A hedge that comes to nothing has begun too late to tell.
     fn measure(&self, course: &Course, attempt: Attempt, took: Duration) {
         let part = &course.parts[attempt.part];
-        if part.is_measured && attempt.number == 0 {
+        if part.is_hedged && attempt.number == 0 {
             self.shared.measured(part.request.operation(), took);
         }
     }

@@ -149,6 +149,8 @@ fn listed(part: &PartRun) -> Result<JobPart, SystemException> {
         operation: part.request.operation().to_owned(),
         idempotent: part.is_idempotent,
         within_us: wire::micros(part.within),
+        hedged: part.is_hedged,
+        hedge_after_us: wire::micros(part.hedge_after),
         arguments: wire::arguments(&part.request)?,
     })
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ironorb::{CompletionStatus, MinorCode, ObjectRef, Orb, SystemException, SystemExceptionKind, TypedRef};
-use ironorb_jobs::{Architecture, Chosen, Job, PartEnd, PartOptions, Quorum, Servers, Verdict};
+use ironorb_jobs::{Architecture, Chosen, Daemon, Job, Jobs, PartEnd, PartOptions, Quorum, Servers, Verdict};
 use ironorb_tests::executor::run;
 use ironorb_tests::gate::Gate;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::stage::{InOrder, Stage, elsewhere, server, slow};
+use crate::stage::{InOrder, Stage, elsewhere, server, slow, table};
 
 const LONG: Duration = Duration::from_millis(700);
 
@@ -110,6 +110,56 @@ fn another_server_is_asked_when_one_is_late() {
     assert!(end.is_met());
     assert_eq!(end.times[0].attempts, 1);
     assert_eq!((late_calls.load(Ordering::SeqCst), quick_calls.load(Ordering::SeqCst)), (2, 1));
+}
+
+/// Servers with one name, and a daemon that asks them in this order.
+fn behind_a_daemon(servers: &[&ProbeRef]) -> (Daemon, Jobs, [Orb; 2]) {
+    let orbs = [(); 2].map(|()| Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap());
+    let daemon = Daemon::builder().handles(table(&orbs[0], &[("any", servers)])).serve(&orbs[0]).unwrap();
+    let at = daemon.reference().object().to_ior_string();
+    let jobs = Jobs::builder(&orbs[1]).daemon(&at).unwrap().build();
+    (daemon, jobs, orbs)
+}
+
+/// What is idempotent and hedged is so at the daemon, too: after the time that its client says, or by what calls have taken there.
+#[test]
+fn a_daemon_asks_another_server_when_one_is_late() {
+    let gate = Gate::opened();
+    let _opens = gate.open_at_end();
+    let (late_orb, quick_orb) = (crate::stage::orb(), server());
+    let pass = gate.clone();
+    let late: ProbeRef = late_orb
+        .root_poa()
+        .activate(Hooked::new(move || {
+            pass.pass();
+            Ok(())
+        }))
+        .unwrap();
+    let (daemon, jobs, _orbs) = behind_a_daemon(&[&late, &quick_orb.1]);
+    let run = |options: PartOptions| {
+        let job = jobs.job().call_named("any", options, |probe: &ProbeRef| probe.ping_async());
+        job.architecture(Architecture::Synchronous).within(Duration::from_secs(20)).run().parts.0
+    };
+    let fact = |name: &str| daemon.facts().iter().find(|fact| fact.0 == name).map(|fact| fact.1);
+    let hedged = PartOptions::new().idempotent().hedged();
+    // As many as the daemon needs to know what is late.
+    for _ in 0..150 {
+        assert!(run(hedged).is_result());
+    }
+    let before = fact("hedges_total").unwrap();
+    gate.close();
+    assert!(run(hedged).is_result(), "after the time that the daemon has seen");
+    assert_eq!(fact("hedges_total"), Some(before + 1));
+    assert!(
+        run(hedged.hedged_after(Duration::from_millis(2))).is_result(),
+        "after the time that the client says"
+    );
+    assert_eq!(fact("hedges_total"), Some(before + 2));
+    // What must not be carried out twice waits.
+    let once = PartOptions::new().hedged_after(Duration::from_millis(2)).within(Duration::from_millis(300));
+    let end = run(once);
+    assert!(matches!(end, PartEnd::Cancelled { may_be_executed: true }), "{end:?}");
+    assert_eq!(fact("hedges_total"), Some(before + 2));
 }
 
 /// The exception of one server, that it has not carried a part out, says nothing of the one that was asked before.
