@@ -12,18 +12,28 @@ pub struct DeskLimits {
     pub threads: usize,
     /// Tasks that wait for a thread.
     pub queue_max: usize,
+    /// The octets of those together.
+    pub queue_octets_max: usize,
 }
 
 /// The tasks of a daemon. A driver gives each task that begins a thread, and asks for the next one when it is done.
 ///
-/// Memory: the tasks that wait, at most `queue_max`.
+/// Memory: the tasks that wait, at most `queue_max` and of `queue_octets_max` altogether.
 #[derive(Debug)]
 pub struct Desk<T> {
     limits: DeskLimits,
-    waiting: VecDeque<(T, Moment)>,
+    waiting: VecDeque<Waiting<T>>,
+    queued_octets: usize,
     busy: usize,
     drains: bool,
     counts: DeskCounts,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    task: T,
+    octets: usize,
+    come: Moment,
 }
 
 /// Numbers of a desk.
@@ -31,6 +41,8 @@ pub struct Desk<T> {
 pub struct DeskCounts {
     /// Tasks that wait.
     pub queued: usize,
+    /// Their octets.
+    pub queued_octets: usize,
     /// Tasks that are carried out.
     pub busy: usize,
     /// The most tasks that have waited at a time.
@@ -72,19 +84,23 @@ impl<T> Desk<T> {
     /// A desk without tasks.
     pub fn new(limits: DeskLimits) -> Desk<T> {
         let limits = DeskLimits { threads: limits.threads.max(1), ..limits };
-        Desk { limits, waiting: VecDeque::new(), busy: 0, drains: false, counts: DeskCounts::default() }
+        let (waiting, counts) = Default::default();
+        Desk { limits, waiting, queued_octets: 0, busy: 0, drains: false, counts }
     }
 
-    /// A task has come. One that does not wait (`at_once`) is refused where no thread is free.
-    pub fn take(&mut self, task: T, at_once: bool, now: Moment) -> Taken<T> {
+    /// A task of so many octets has come. One that does not wait (`at_once`) is refused where no thread is free.
+    pub fn take(&mut self, task: T, octets: usize, at_once: bool, now: Moment) -> Taken<T> {
         let waits = self.busy >= self.limits.threads;
-        let has_room = !waits || (!at_once && self.waiting.len() < self.limits.queue_max);
+        let octets_left = self.limits.queue_octets_max.saturating_sub(self.queued_octets);
+        let may_wait = !at_once && self.waiting.len() < self.limits.queue_max && octets <= octets_left;
+        let has_room = !waits || may_wait;
         if self.drains || !has_room {
             self.counts.refused_total += 1;
             return Taken::Refused(task);
         }
         if waits {
-            self.waiting.push_back((task, now));
+            self.waiting.push_back(Waiting { task, octets, come: now });
+            self.queued_octets += octets;
             self.counts.queued_longest = self.counts.queued_longest.max(self.waiting.len());
             self.counts.queued_total += 1;
             return Taken::Waits;
@@ -96,7 +112,8 @@ impl<T> Desk<T> {
     /// A thread has carried out its task. Gives the next one for it, which has waited longest.
     pub fn finish(&mut self, now: Moment) -> Option<Begun<T>> {
         match self.waiting.pop_front() {
-            Some((task, come)) => {
+            Some(Waiting { task, octets, come }) => {
+                self.queued_octets -= octets;
                 let waited = Duration::from_nanos(now.as_nanos().saturating_sub(come.as_nanos()));
                 Some(Begun { task, waited })
             }
@@ -119,6 +136,7 @@ impl<T> Desk<T> {
 
     /// Its numbers.
     pub fn counts(&self) -> DeskCounts {
-        DeskCounts { queued: self.waiting.len(), busy: self.busy, ..self.counts }
+        let (queued, queued_octets) = (self.waiting.len(), self.queued_octets);
+        DeskCounts { queued, queued_octets, busy: self.busy, ..self.counts }
     }
 }

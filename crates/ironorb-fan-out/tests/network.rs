@@ -383,7 +383,9 @@ impl World {
         let clients: Vec<Client> = (0..rng.usize(1..4)).map(|_| client(&mut rng)).collect();
         let job = |rng: &mut Rng| any_job(rng, clients.len(), names, servers.len());
         let jobs = (0..rng.usize(1..10)).map(|_| job(&mut rng)).collect();
-        let limits = DeskLimits { threads: rng.usize(1..3), queue_max: rng.usize(0..4) };
+        // A task has so many octets as parts.
+        let (threads, queue_max, queue_octets_max) = (rng.usize(1..3), rng.usize(0..4), rng.usize(0..12));
+        let limits = DeskLimits { threads, queue_max, queue_octets_max };
         let mut agent = Limits::default();
         agent.lease_min = Duration::from_millis(5);
         let daemon = Daemon::new(limits);
@@ -1064,7 +1066,8 @@ impl World {
         let ends_by = listed.time.map(|time| nanos(self.now).after(time));
         let at_once = listed.at_once;
         let task = Task { id, listed, to, come: self.now };
-        match self.daemon.desk.take(task, at_once, nanos(self.now)) {
+        let octets = task.listed.parts.len();
+        match self.daemon.desk.take(task, octets, at_once, nanos(self.now)) {
             Taken::Begins(begun) => {
                 self.note(Happened::Taken { task: id, ends_by });
                 self.begin_task(begun);

@@ -272,10 +272,11 @@ pub(crate) fn of_daemon((name, value): (&str, u64)) -> Option<Reading> {
 }
 
 /// The daemon's facts that are not told by its requests.
-const DAEMON: [(&str, &str, &str); 9] = [
+const DAEMON: [(&str, &str, &str); 10] = [
     ("threads", "job_daemon_threads", "How many jobs the daemon carries out at a time."),
     ("busy", "job_daemon_busy", "Threads of the daemon that carry out jobs."),
     ("queued", "job_daemon_queued", "Jobs that wait for a thread of the daemon."),
+    ("queued_octets", "job_daemon_queued_octets", "The octets of those jobs."),
     ("queue_max", "job_daemon_queue_max", "How many may wait."),
     ("queued_longest", "job_daemon_queued_longest", "The most that have waited."),
     (

@@ -40,6 +40,7 @@ pub const DAEMON_KEY: &str = "IronORBDaemon";
 pub struct DaemonBuilder {
     threads: usize,
     queue_max: usize,
+    queue_octets_max: usize,
     handles: Option<Arc<dyn Handles>>,
     networks: Networks,
 }
@@ -80,6 +81,20 @@ struct Task {
     to: To,
 }
 
+impl Task {
+    /// About how much memory it takes.
+    fn octets(&self) -> usize {
+        let of_part = |part: &JobPart| {
+            size_of::<JobPart>() + part.target.len() + part.operation.len() + part.arguments.octets.len()
+        };
+        let of_client = match &self.to {
+            To::Caller(_) => 0,
+            To::Client(client, tokens) => client.len() + size_of_val(&tokens[..]),
+        };
+        size_of::<Task>() + of_client + self.parts.iter().map(of_part).sum::<usize>()
+    }
+}
+
 /// Who is told.
 enum To {
     Caller(Reply<Vec<PartReport>, SystemException>),
@@ -89,7 +104,8 @@ enum To {
 impl Daemon {
     /// A daemon that runs as many jobs at a time as there are threads.
     pub fn builder() -> DaemonBuilder {
-        DaemonBuilder { threads: 64, queue_max: 1_024, handles: None, networks: Networks::local() }
+        let (threads, queue_max, queue_octets_max) = (64, 1_024, 64 << 20);
+        DaemonBuilder { threads, queue_max, queue_octets_max, handles: None, networks: Networks::local() }
     }
 
     /// Its reference.
@@ -129,6 +145,13 @@ impl DaemonBuilder {
         self
     }
 
+    /// How many octets the jobs that wait may have together, as arguments and texts; more are refused with TRANSIENT. Default: 64 MiB.
+    #[must_use]
+    pub fn queue_octets_max(mut self, octets: usize) -> DaemonBuilder {
+        self.queue_octets_max = octets;
+        self
+    }
+
     /// Where names are resolved. Without it, parts name references.
     #[must_use]
     pub fn handles(mut self, handles: Arc<dyn Handles>) -> DaemonBuilder {
@@ -145,13 +168,13 @@ impl DaemonBuilder {
 
     /// Serves clients at the plain key [`DAEMON_KEY`] of the ORB.
     pub fn serve(self, orb: &Orb) -> Result<Daemon, SystemException> {
-        let DaemonBuilder { threads, queue_max, handles, networks } = self;
+        let DaemonBuilder { threads, queue_max, queue_octets_max, handles, networks } = self;
         let mut jobs = Jobs::builder(orb);
         if let Some(handles) = handles {
             jobs = jobs.handles(handles);
         }
         let (references, drained, forwarded, synchronous) = Default::default();
-        let limits = DeskLimits { threads, queue_max };
+        let limits = DeskLimits { threads, queue_max, queue_octets_max };
         let jobs = jobs.build();
         let orb_of = orb.clone();
         let shared = Arc::new(Shared {
@@ -250,8 +273,8 @@ impl Shared {
 
     /// Begins a task, or has it wait, unless there are too many.
     fn take(self: &Arc<Self>, task: Box<Task>) -> Result<(), Box<Task>> {
-        let at_once = task.plan.at_once;
-        let taken = self.desk().take(task, at_once, self.now());
+        let (octets, at_once) = (task.octets(), task.plan.at_once);
+        let taken = self.desk().take(task, octets, at_once, self.now());
         let begun = match taken {
             Taken::Begins(begun) => begun,
             Taken::Waits => return Ok(()),
@@ -470,6 +493,7 @@ impl Shared {
             ("threads", self.limits.threads as u64),
             ("busy", desk.busy as u64),
             ("queued", desk.queued as u64),
+            ("queued_octets", desk.queued_octets as u64),
             ("queue_max", self.limits.queue_max as u64),
             ("queued_longest", desk.queued_longest as u64),
             ("clients_attending", self.attended.clients() as u64),

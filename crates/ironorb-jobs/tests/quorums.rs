@@ -341,6 +341,37 @@ fn forwarded_parts_of_foreign_servers_count_for_quorums() {
     assert!(matches!(end.parts, (PartEnd::Result(3), PartEnd::Result(7))), "{:?}", end.parts);
 }
 
+/// Jobs that wait are bounded by what they hold, too: a few long ones are as much as many short ones.
+#[test]
+fn jobs_that_wait_are_bounded_by_their_octets() {
+    let (late, calls) = slow(LONG);
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let builder = Daemon::builder().threads(1).queue_max(100).queue_octets_max(100_000);
+    let daemon = builder.handles(table(&orb, &[("a", &[&late.1])])).serve(&orb).unwrap();
+    let client = Orb::builder().build().unwrap();
+    let at = daemon.reference().object().to_ior_string();
+    let jobs = Jobs::builder(&client).daemon(&at).unwrap().build();
+    let options = PartOptions::new();
+    let job = || jobs.job().architecture(Architecture::Synchronous);
+    let busy = job().call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2)).begin();
+    eventually("the thread is busy", || calls.load(Ordering::SeqCst) == 1);
+    let long = "x".repeat(60_000);
+    let waits = || job().call_named("a", options, |probe: &ProbeRef| probe.echo_async(&long)).begin();
+    let first = waits();
+    let fact = |name: &str| daemon.facts().iter().find(|fact| fact.0 == name).map_or(0, |fact| fact.1);
+    eventually("it waits", || fact("queued") == 1);
+    assert!((60_000..70_000).contains(&fact("queued_octets")), "{}", fact("queued_octets"));
+    let (PartEnd::Exception(e),) = run(waits()).parts else { panic!("it is refused") };
+    assert_eq!((e.kind, e.completed), (SystemExceptionKind::Transient, CompletionStatus::No));
+    // One that is short has room.
+    let short = job().call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2)).begin();
+    eventually("both wait", || fact("queued") == 2);
+    assert!(run(busy).is_met());
+    assert!(matches!(run(first).parts, (PartEnd::Exception(_),)), "its server knows no such operation");
+    assert!(run(short).is_met());
+    assert_eq!((fact("queued_octets"), fact("jobs_refused_total")), (0, 1));
+}
+
 /// What has waited for a thread until its time was over is not sent.
 #[test]
 fn a_daemon_forwards_nothing_that_is_late() {

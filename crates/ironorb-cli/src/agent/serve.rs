@@ -56,8 +56,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if !arguments.daemon && arguments.settings.is_given() {
-        return Err(Failure::usage("--daemon-threads, --daemon-queue and --allow are those of a daemon")
-            .with_help("--daemon serves one"));
+        return Err(Failure::usage(
+            "--daemon-threads, --daemon-queue, --daemon-queue-octets and --allow are those of a daemon",
+        )
+        .with_help("--daemon serves one"));
     }
     let mut limits = Limits::default();
     if !(limits.lease_min..=limits.lease_max).contains(&arguments.lease) {

@@ -17,6 +17,9 @@ pub(crate) struct DaemonSettings {
     /// How many jobs may wait for a thread of the daemon; it refuses more with TRANSIENT. Default: 1024.
     #[arg(long, value_name = "N")]
     daemon_queue: Option<u32>,
+    /// How many octets those jobs may have together; it refuses more with TRANSIENT. Default: 64 MiB.
+    #[arg(long, value_name = "N")]
+    daemon_queue_octets: Option<usize>,
     /// A network of clients that the daemon may call with results, such as 10.1.0.0/16, besides this machine; may be given
     /// several times. `any` allows all.
     #[arg(long, value_name = "NETWORK", value_parser = network)]
@@ -54,7 +57,8 @@ pub(crate) struct Arguments {
 impl DaemonSettings {
     /// Whether any was given on the command line.
     pub(crate) fn is_given(&self) -> bool {
-        self.daemon_threads.is_some() || self.daemon_queue.is_some() || !self.allow.is_empty()
+        let queue = self.daemon_queue.is_some() || self.daemon_queue_octets.is_some();
+        self.daemon_threads.is_some() || queue || !self.allow.is_empty()
     }
 
     /// Serves a daemon that resolves names by an agent, if there is one.
@@ -74,6 +78,9 @@ impl DaemonSettings {
         }
         if let Some(jobs) = self.daemon_queue {
             builder = builder.queue_max(jobs as usize);
+        }
+        if let Some(octets) = self.daemon_queue_octets {
+            builder = builder.queue_octets_max(octets);
         }
         if let Some(client) = agent {
             builder = builder.handles(HeldHandles::new(client));
