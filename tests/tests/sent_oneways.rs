@@ -97,7 +97,7 @@ struct Silent {
 
 /// So long that a few of them are more than the system takes for a server that does not read.
 const BYTES: usize = 12 << 20;
-const COUNT: usize = 6;
+const COUNT: usize = 4;
 
 impl Silent {
     fn new() -> Silent {
