@@ -390,7 +390,7 @@ fn a_daemon_forwards_nothing_that_is_late() {
     assert!(matches!(run(busy).parts, (PartEnd::Result(3),)));
     eventually("the daemon is idle", || stage.fact("busy") == 0);
     assert_eq!(stage.fact("jobs_forwarding_total"), 1);
-    // On the connection on which a late part would have gone before.
     assert!(job("a").architecture(Architecture::Synchronous).run().is_met());
     assert_eq!(calls.load(Ordering::SeqCst), 1);
+    assert_eq!(stage.fact("parts_total"), 2, "the late one is none");
 }
