@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ironorb::giop::url::completed;
 use ironorb::{CompletionStatus, MinorCode, Orb, SystemException, SystemExceptionKind, TypedRef as _};
 
 use super::error::AgentError;
@@ -22,7 +23,7 @@ impl Agents {
         timeout: Duration,
     ) -> Result<Agents, SystemException> {
         let agent = |address: A| -> Result<AgentRef, SystemException> {
-            let object = orb.string_to_object(&url(address.as_ref()))?;
+            let object = orb.string_to_object(&completed(address.as_ref(), AGENT_PORT, AGENT_KEY))?;
             Ok(object.narrow_unchecked::<AgentRef>().with_timeout(Some(timeout)))
         };
         let agents = addresses.into_iter().map(agent).collect::<Result<Vec<_>, _>>()?;
@@ -71,32 +72,5 @@ impl Agents {
                 outcome => return outcome,
             }
         }
-    }
-}
-
-/// Completes `host` and `host:port` to a reference to the agent there.
-fn url(address: &str) -> String {
-    let lower = address.to_ascii_lowercase();
-    if ["ior:", "corbaloc:", "corbaname:", "file:"].iter().any(|scheme| lower.starts_with(scheme)) {
-        return address.to_owned();
-    }
-    let behind_host = address.rsplit(']').next().unwrap_or(address);
-    match behind_host.contains(':') {
-        true => format!("corbaloc::1.2@{address}/{AGENT_KEY}"),
-        false => format!("corbaloc::1.2@{address}:{AGENT_PORT}/{AGENT_KEY}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_completed_with_the_agents_port_and_key() {
-        assert_eq!(url("a.org"), "corbaloc::1.2@a.org:2811/IronORBAgent");
-        assert_eq!(url("a.org:5"), "corbaloc::1.2@a.org:5/IronORBAgent");
-        assert_eq!(url("[::1]"), "corbaloc::1.2@[::1]:2811/IronORBAgent");
-        assert_eq!(url("[::1]:5"), "corbaloc::1.2@[::1]:5/IronORBAgent");
-        assert_eq!(url("corbaloc::h/X"), "corbaloc::h/X");
     }
 }

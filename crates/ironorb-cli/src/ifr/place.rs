@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ironorb::giop::ior::IiopProfile;
+use ironorb::giop::url::completed;
 use ironorb::ifr::INTERFACE_REPOSITORY;
 use ironorb::ifr::corba::{ContainedRef, Container as _, ContainerRef, Repository as _, RepositoryRef};
 use ironorb::{Orb, SystemExceptionKind, TypedRef as _};
@@ -93,10 +94,5 @@ impl Session {
 
 /// Completes `host:port` to a reference to the repository there.
 pub(crate) fn with_scheme(text: &str) -> String {
-    if calling::has_scheme(text) {
-        return text.to_owned();
-    }
-    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let port = if has_port { "" } else { ":2900" };
-    format!("corbaloc::1.2@{text}{port}/{INTERFACE_REPOSITORY}")
+    completed(text, 2900, INTERFACE_REPOSITORY)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
+use ironorb::giop::url::completed;
 use ironorb::{Orb, SystemException, SystemExceptionKind, TypedRef as _};
 use ironorb_jobs::{DAEMON_KEY, JobDaemon as _, JobDaemonRef};
 
@@ -87,14 +88,8 @@ fn daemon_at(agent: &str) -> Option<String> {
         let (address, _key) = agent.rsplit_once('/')?;
         return Some(format!("{address}/{DAEMON_KEY}"));
     }
-    if ["ior:", "corbaname:", "file:"].iter().any(|scheme| lower.starts_with(scheme)) {
-        return None;
-    }
-    let behind_host = agent.rsplit(']').next().unwrap_or(agent);
-    Some(match behind_host.contains(':') {
-        true => format!("corbaloc::1.2@{agent}/{DAEMON_KEY}"),
-        false => format!("corbaloc::1.2@{agent}:{}/{DAEMON_KEY}", ironorb_agent::AGENT_PORT),
-    })
+    let completed = completed(agent, ironorb_agent::AGENT_PORT, DAEMON_KEY);
+    (completed != agent).then_some(completed)
 }
 
 /// Whether an address is one of this machine: a socket can be bound to it.

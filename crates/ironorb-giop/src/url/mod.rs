@@ -45,6 +45,20 @@ impl FromStr for ObjectUrl {
     }
 }
 
+/// Completes `HOST` and `HOST:PORT` to the `corbaloc:` of the object with a plain key there, as people name servers; `port` is that of a
+/// text without one. A text that has a scheme stays as it is, and so does that of a file.
+pub fn completed(text: &str, port: u16, key: &str) -> String {
+    let has = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if ["IOR:", "corbaloc:", "corbaname:", "file:"].iter().any(|scheme| has(scheme)) {
+        return text.to_owned();
+    }
+    let behind_host = text.rsplit(']').next().unwrap_or(text);
+    match behind_host.contains(':') {
+        true => format!("corbaloc::1.2@{text}/{key}"),
+        false => format!("corbaloc::1.2@{text}:{port}/{key}"),
+    }
+}
+
 impl fmt::Display for ObjectUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

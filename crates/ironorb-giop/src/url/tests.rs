@@ -163,3 +163,16 @@ fn corbaloc_becomes_one_profile_per_address() {
     assert_eq!(rir.initial_reference().as_deref(), Some("X"));
     assert_eq!(url.initial_reference(), None);
 }
+
+#[test]
+fn hosts_are_completed_with_a_port_and_a_key() {
+    let of = |text: &str| completed(text, 2811, "Agent");
+    for (text, address) in
+        [("a.org", "a.org:2811"), ("a.org:5", "a.org:5"), ("[::1]", "[::1]:2811"), ("[::1]:5", "[::1]:5")]
+    {
+        assert_eq!(of(text), format!("corbaloc::1.2@{address}/Agent"));
+    }
+    for text in ["corbaloc::h/X", "IOR:00", "ior:00", "Corbaname::h#x", "file:x"] {
+        assert_eq!(of(text), text);
+    }
+}
