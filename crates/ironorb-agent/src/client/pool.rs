@@ -16,8 +16,9 @@ use ironorb::{ObjectRef, TypedRef};
 
 use super::choice::{self, Choice};
 use super::error::AgentError;
+use super::watch::{Asked, Place, Selection};
 use super::{AgentClient, Core, Server, servers};
-use crate::idl::{Agent as _, AgentWatchAsync as _, AgentWatchRef, Resolved, Watched};
+use crate::idl::{Agent as _, Resolved, Watched};
 use crate::reference::to_object;
 
 /// The servers of a name. Calls go to a server that it chooses.
@@ -278,15 +279,18 @@ fn follow(core: &Core, signals: &Signals, waker: &Waker) -> Result<(), AgentErro
     let followed = (|| {
         let (_, agent) = core.agents.current();
         let resolved = agent.resolve_many(&names, &[])?;
-        let changes = agent.changes()?.ok_or(AgentError::Forgotten)?;
-        let changes = changes.with_timeout(Some(WAIT + core.options.timeout));
-        let (life, mut revision) = (resolved.life, resolved.revision);
+        let mut place = Place::at(number, agent, &resolved)?;
         update(core, &core.pools.all(), resolved);
+        let selection = match names.len() {
+            ..=NAMES_MAX => Selection::Names(names.clone()),
+            _ => Selection::Prefix(String::new()),
+        };
         loop {
-            let Some(watched) = wait(&changes, life, revision, &names, signals, waker)? else {
+            let asked = place.ask(&selection, WAIT, core.options.timeout);
+            let Some(watched) = wait(asked, signals, waker)? else {
                 return Ok(());
             };
-            revision = watched.revision;
+            place.go_on(&watched);
             let mut changed: Vec<_> = watched.changes.into_iter().map(|change| change.name).collect();
             changed.sort_unstable();
             changed.dedup();
@@ -308,31 +312,13 @@ fn follow(core: &Core, signals: &Signals, waker: &Waker) -> Result<(), AgentErro
 }
 
 /// Waits for changes. `None` if there are other names now, or the client is over.
-fn wait(
-    changes: &AgentWatchRef,
-    life: u64,
-    revision: u64,
-    names: &[String],
-    signals: &Signals,
-    waker: &Waker,
-) -> Result<Option<Watched>, AgentError> {
-    let wait_ms = WAIT.as_millis() as u32;
-    let mut answer: Pin<Box<dyn Future<Output = Result<Watched, AgentError>> + '_>> = match names.len() {
-        ..=NAMES_MAX => {
-            let begun = changes.watch_async(life, revision, names, wait_ms);
-            Box::pin(async { Ok(begun.await?) })
-        }
-        _ => {
-            let begun = changes.watch_prefix_async(life, revision, "", wait_ms);
-            Box::pin(async { Ok(begun.await?) })
-        }
-    };
+fn wait(mut asked: Asked, signals: &Signals, waker: &Waker) -> Result<Option<Watched>, AgentError> {
     let mut context = Context::from_waker(waker);
     loop {
         if signals.is_over.load(Ordering::Acquire) || signals.is_changed.load(Ordering::Acquire) {
             return Ok(None);
         }
-        if let Poll::Ready(watched) = answer.as_mut().poll(&mut context) {
+        if let Poll::Ready(watched) = Pin::new(&mut asked).poll(&mut context) {
             return watched.map(Some);
         }
         std::thread::park();

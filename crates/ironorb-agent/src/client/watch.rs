@@ -1,12 +1,15 @@
 //! Following the changes of names.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ironorb::TypedRef as _;
+use ironorb::{Pending, TypedRef as _};
 
 use super::error::AgentError;
 use super::{AgentClient, Server, servers};
-use crate::idl::{Agent as _, AgentRef, AgentWatch as _, AgentWatchRef, Resolved, Watched};
+use crate::idl::agent_watch::{WatchError, WatchPrefixError};
+use crate::idl::{Agent as _, AgentRef, AgentWatchAsync as _, AgentWatchRef, Resolved, Watched};
 
 /// Follows names. The first answer tells all their servers; those after it tell changes. Where the agent does not know the
 /// changes any more, or another agent answers, all servers are told again: no change is missed silently.
@@ -17,15 +20,16 @@ pub struct Watch {
     place: Option<Place>,
 }
 
+/// Which names are followed.
 #[derive(Debug)]
-enum Selection {
+pub(super) enum Selection {
     Names(Vec<String>),
     Prefix(String),
 }
 
 /// Up to where the changes of an agent are known.
 #[derive(Debug)]
-struct Place {
+pub(super) struct Place {
     agent: usize,
     changes: AgentWatchRef,
     life: u64,
@@ -71,8 +75,11 @@ impl Watch {
     /// it may be called again.
     pub fn next(&mut self, wait: Duration) -> Result<Vec<News>, AgentError> {
         let Some(place) = &mut self.place else { return self.begin() };
-        match place.follow(&self.selection, wait, self.client.core.options.timeout) {
-            Ok(watched) => Ok(news(watched)),
+        match place.ask(&self.selection, wait, self.client.core.options.timeout).wait() {
+            Ok(watched) => {
+                place.go_on(&watched);
+                Ok(news(watched))
+            }
             Err(AgentError::Forgotten) => {
                 self.place = None;
                 self.begin()
@@ -101,25 +108,55 @@ impl Watch {
 }
 
 impl Place {
-    fn at(number: usize, agent: &AgentRef, resolved: &Resolved) -> Result<Place, AgentError> {
+    /// Behind what has been resolved.
+    pub(super) fn at(number: usize, agent: &AgentRef, resolved: &Resolved) -> Result<Place, AgentError> {
         let changes = agent.changes()?.ok_or(AgentError::Forgotten)?;
         Ok(Place { agent: number, changes, life: resolved.life, revision: resolved.revision })
     }
 
-    fn follow(
-        &mut self,
-        selection: &Selection,
-        wait: Duration,
-        more: Duration,
-    ) -> Result<Watched, AgentError> {
+    /// Asks for the changes from here on. The agent answers when there are some, or after `wait`; what it does takes no longer than `more`.
+    pub(super) fn ask(&self, selection: &Selection, wait: Duration, more: Duration) -> Asked {
         let changes = self.changes.with_timeout(Some(wait + more));
         let wait = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-        let watched = match selection {
-            Selection::Names(names) => changes.watch(self.life, self.revision, names, wait)?,
-            Selection::Prefix(prefix) => changes.watch_prefix(self.life, self.revision, prefix, wait)?,
-        };
+        match selection {
+            Selection::Names(names) => {
+                Asked::Names(changes.watch_async(self.life, self.revision, names, wait))
+            }
+            Selection::Prefix(prefix) => {
+                Asked::Prefix(changes.watch_prefix_async(self.life, self.revision, prefix, wait))
+            }
+        }
+    }
+
+    /// Changes are known up to these.
+    pub(super) fn go_on(&mut self, watched: &Watched) {
         self.revision = watched.revision;
-        Ok(watched)
+    }
+}
+
+/// Changes that an agent was asked for.
+pub(super) enum Asked {
+    Names(Pending<Watched, WatchError>),
+    Prefix(Pending<Watched, WatchPrefixError>),
+}
+
+impl Asked {
+    fn wait(self) -> Result<Watched, AgentError> {
+        Ok(match self {
+            Asked::Names(pending) => pending.wait()?,
+            Asked::Prefix(pending) => pending.wait()?,
+        })
+    }
+}
+
+impl Future for Asked {
+    type Output = Result<Watched, AgentError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Asked::Names(pending) => Pin::new(pending).poll(context).map_err(AgentError::from),
+            Asked::Prefix(pending) => Pin::new(pending).poll(context).map_err(AgentError::from),
+        }
     }
 }
 
