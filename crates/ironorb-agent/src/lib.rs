@@ -47,4 +47,4 @@ pub use client::{
     AgentClient, AgentError, Choice, Chosen, ClientOptions, News, Offering, Pool, Registration, Server, Watch,
 };
 pub use registry::{Condition, Limits, Property};
-pub use server::{AGENT_KEY, AGENT_PORT, Agent, AgentBuilder, StartError, StoreFaultReport};
+pub use server::{AGENT_KEY, AGENT_PORT, Agent, AgentBuilder, StartError, StoreFaultReport, unguessable};

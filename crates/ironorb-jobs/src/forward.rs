@@ -14,6 +14,7 @@ use ironorb::{
     CompletionStatus, MinorCode, ObjectRef, Orb, OrbBuilder, SystemException, SystemExceptionKind, TypedRef,
     with_timeout,
 };
+use ironorb_agent::unguessable;
 use ironorb_fan_out::{Attempt, Attendance, Attended, Deaths, Expected, SeenTokens, Token};
 
 use crate::daemon::report;
@@ -93,7 +94,8 @@ impl Forwards {
     pub(crate) fn expect(&self, attempts: &[Attempt], run: &Arc<Run>) -> Vec<Token> {
         let mut expected = lock(&self.expected);
         let token = |attempt: &Attempt| loop {
-            let token = Token { high: random_number(), low: random_number() };
+            let number = unguessable();
+            let token = Token { high: (number >> 64) as u64, low: number as u64 };
             if expected.expect(token, Awaited::of(*attempt, run)) {
                 return token;
             }
@@ -162,15 +164,6 @@ impl JobClient for Waiting {
         }
         Ok(())
     }
-}
-
-/// A number that nobody can guess.
-fn random_number() -> u64 {
-    let mut bytes = [0; 8];
-    // It fails only before the system has gathered any randomness, and then waits.
-    let got = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
-    assert!(got == Ok(bytes.len()), "the system has no random numbers: {got:?}");
-    u64::from_ne_bytes(bytes)
 }
 
 /// The component of references whose server tells results to whom it is asked to; without data.

@@ -127,7 +127,7 @@ impl AgentBuilder {
     /// Serves the agent at the ORB's endpoints. Blocks while it reads the store.
     pub fn serve(self, orb: &Orb) -> Result<Agent, StartError> {
         let started = Instant::now();
-        let (life, is_shared) = (random_u128() as u64, self.shared.is_some());
+        let (life, is_shared) = (unguessable() as u64, self.shared.is_some());
         let (registry, store) = match &self.store {
             Some(path) => {
                 let (store, restored, start) = Store::open(path)?;
@@ -436,7 +436,7 @@ impl Shared {
             let state = self.read();
             (state.registry.revision(), state.registry.all_records())
         };
-        let path = folder.join(format!("agent-{revision:016x}-{:08x}.redb", random_u128() as u32));
+        let path = folder.join(format!("agent-{revision:016x}-{:08x}.redb", unguessable() as u32));
         store::write_copy(&path, revision, &records)?;
         Ok(Some(path))
     }
@@ -481,15 +481,16 @@ impl State {
     }
 }
 
-/// A number that nobody can guess.
-pub(crate) fn random_u128() -> u128 {
+/// A number that nobody can guess: for tokens, where who knows one may do what its owner may.
+///
+/// # Panics
+/// If the system has none.
+pub fn unguessable() -> u128 {
     let mut bytes = [0; 16];
-    match std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
-    {
-        Ok(()) => u128::from_ne_bytes(bytes),
-        Err(e) => panic!("the system gives no random numbers: {e}"),
-    }
+    // It fails only before the system has gathered any randomness, and then waits.
+    let got = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
+    assert!(got == Ok(bytes.len()), "the system has no random numbers: {got:?}");
+    u128::from_ne_bytes(bytes)
 }
 
 const POA: &str = "IronORBAgent";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ironorb::{SystemException, SystemExceptionKind};
 
 use super::convert::{filter, offer, owner_key, owner_status, server, system, to_idl_key};
-use super::{Fault, Shared, State, random_u128};
+use super::{Fault, Shared, State, unguessable};
 use crate::idl::{
     self, Agent, AgentStatus, AgentWatchRef, Condition, Lease, Offer, OwnerKey, Resolution, Resolved,
     TextSeq, agent,
@@ -39,7 +39,7 @@ impl AgentServant {
 
 impl Agent for AgentServant {
     fn open(&self, lease_ms: u32) -> Result<Lease, agent::OpenError> {
-        let (token, asked) = (random_u128(), Duration::from_millis(lease_ms.into()));
+        let (token, asked) = (unguessable(), Duration::from_millis(lease_ms.into()));
         let (key, lease) = self.shared.change(|registry, now| registry.open(token, asked, now))?;
         Ok(Lease { key: to_idl_key(key), lease_ms: lease.as_millis() as u32 })
     }
