@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ironorb_model::queueing::{self, QueueingError};
-use ironorb_model::scenario::{self, Scenario};
+use ironorb_model::scenario::{self, Arrivals, Scenario, Spread};
 use ironorb_model::{Observations, ResourceObservations};
 
 fn scenario(text: &str) -> Scenario {
@@ -472,4 +472,24 @@ fn what_does_not_fit_into_a_cache_is_called() {
     let share = readers.cache_hits as f64 / (readers.cache_hits + readers.cache_misses) as f64;
     assert!((0.3..0.5).contains(&share), "{share} of 50 objects");
     assert!(readers.response.value_at_quantile(0.99) > 400_000, "a miss takes the way to the server");
+}
+
+#[test]
+fn the_intelligent_network_makes_ten_calls_an_attempt() {
+    let text = include_str!("../../../examples/scenarios/intelligent-network.toml");
+    let mut network = scenario(text);
+    (network.span, network.classes[0].arrivals) = (
+        Duration::from_millis(30),
+        Arrivals::Open { between: Spread::Fixed(Duration::from_micros(10)), burst: 1 },
+    );
+    let seen = queueing::run(&network, 1, Duration::ZERO).expect("a run that ends");
+    let attempts = 2_999;
+    // Some are on their way at the end. One in a thousand calls is to the own process.
+    let (most, least) = (11 * attempts, 11 * attempts - 11 * 600);
+    assert!((least..=most).contains(&seen.calls), "{} of {most}", seen.calls);
+    let within = 2.0 * seen.calls as f64 - seen.messages as f64;
+    assert!(within > 0.0 && within < 0.05 * seen.messages as f64, "{within} messages were not sent");
+    let response = seen.classes[0].response_mean();
+    // Eleven round trips of 0.4 ms, and the work for them.
+    assert!((4_400..5_500).contains(&response.as_micros()), "{response:?}");
 }

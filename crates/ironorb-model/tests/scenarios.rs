@@ -128,7 +128,13 @@ fn bad_files_get_line_mistake_and_mend() {
             "`cores = 1`",
         ),
         ("name = \"c\"", "name = \"c.d\"", 9, "`c.d` is no name", "without a point"),
-        ("name = \"h\"\n", "name = \"h\"\nspeed = 0.0\n", 4, "`speed` is no number above 0", "speed = 1.0"),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\nspeed = 0.0\n",
+            4,
+            "`speed` is no number from 0.001 to 1000",
+            "speed = 1.0",
+        ),
         ("name = \"h\"\n", "name = \"h\"\n[[hosts]]\nname = \"h\"\n", 4, "there are two `h`", "another name"),
         (
             "name = \"s\"\nhosts = \"h\"",
@@ -290,4 +296,22 @@ fn the_documentation_has_every_key() {
     let docs = std::fs::read_to_string(docs).expect("docs/simulation.md");
     let table = scenario::markdown();
     assert!(docs.contains(table.trim()), "put this into docs/simulation.md:\n{table}");
+}
+
+#[test]
+fn the_examples_are_good_files() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scenarios");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the examples") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let read = scenario::read(&text, "example").unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
+        for scenario in read {
+            let again =
+                scenario::read(&scenario::write(&scenario), "other").expect("a file that was written");
+            assert_eq!(again, [scenario]);
+        }
+        count += 1;
+    }
+    assert!(count >= 4, "{count}");
 }

@@ -149,9 +149,9 @@ impl World<'_> {
             }
             // The reply tells the writer's own process.
             for holder in processes.iter().copied().filter(|holder| *holder != writer) {
-                self.note_write(holder, process, object, cache.mode);
+                let is_noted = self.note_write(holder, process, object, cache.mode);
                 let outbox = self.outbox(process, holder, *cache, *class);
-                awaited += u32::from(self.add_update(outbox, object, call));
+                awaited += u32::from(self.add_update(outbox, (!is_noted).then_some(object), call));
             }
         }
         self.cache_plan.holders[usize::from(server)] = all;
@@ -159,14 +159,16 @@ impl World<'_> {
         awaited == 0
     }
 
-    fn note_write(&mut self, holder: u32, process: u32, object: u64, mode: CacheMode) {
+    /// True if the update that is to leave tells of an earlier write of the object already.
+    fn note_write(&mut self, holder: u32, process: u32, object: u64, mode: CacheMode) -> bool {
         let now = self.now();
         let stale = self.stale.entry((holder, process, object)).or_default();
-        if !stale.is_open {
-            stale.is_open = true;
+        let is_noted = std::mem::replace(&mut stale.is_open, true);
+        if !is_noted {
             // A linearizable write counts from its end on, and that comes after all holders have taken it.
             stale.writes.push_back(if mode == CacheMode::Linearizable { Time::NEVER } else { now });
         }
+        is_noted
     }
 
     /// The updates of a server's process for a holder.
@@ -192,12 +194,11 @@ impl World<'_> {
     }
 
     /// True if the write waits for the holder's answer.
-    fn add_update(&mut self, number: u32, object: u64, call: u32) -> bool {
+    fn add_update(&mut self, number: u32, object: Option<u64>, call: u32) -> bool {
         let now = self.now();
         let outbox = &mut self.outboxes[number as usize];
-        if !outbox.objects.contains(&object) {
-            outbox.objects.push(object);
-        }
+        let Some(object) = object else { return false };
+        outbox.objects.push(object);
         match outbox.cache.mode {
             CacheMode::Linearizable => {
                 self.send_updates(number, Some(call));

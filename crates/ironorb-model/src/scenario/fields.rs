@@ -202,17 +202,22 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// A number with a point, from above `above` to `most`.
-    pub(super) fn factor(&mut self, fields: &Fields<'t>, key: &str, most: f64) -> Option<f64> {
+    /// A number with a point.
+    pub(super) fn factor(
+        &mut self,
+        fields: &Fields<'t>,
+        key: &str,
+        range: RangeInclusive<f64>,
+    ) -> Option<f64> {
         let value = self.value(fields, key)?;
-        let number = float(value.get_ref());
-        if number.is_none_or(|number| !(number > 0.0 && number <= most)) {
+        let number = float(value.get_ref()).filter(|number| range.contains(number));
+        if number.is_none() {
+            let (low, high) = (range.start(), range.end());
             self.problem(
                 value.span().start,
-                format!("`{key}` is no number above 0 up to {most}"),
+                format!("`{key}` is no number from {low} to {high}"),
                 format!("write `{key} = 1.0`"),
             );
-            return None;
         }
         number
     }

@@ -51,7 +51,7 @@ keys! {
         "count" "1 to 100,000" "1" "how many hosts there are";
         "cores" "1 to 1,024" "1" "processors of each";
         "switch_time" "time up to 1 s" "0s" "what it takes a processor to go from one thread to another";
-        "speed" "above 0 up to 1,000" "1.0" "how many times as fast its processors are as those of `[dwell]` and of demands";
+        "speed" "0.001 to 1,000" "1.0" "how many times as fast its processors are as those of `[dwell]` and of demands";
     }
     "[[links]]" {
         "between" "two names of host groups" "needed" "whose hosts it joins; the same name twice: the hosts of one group";
@@ -108,7 +108,7 @@ keys! {
         "cache" "table" "none" "what its proxies cache";
     }
     "[[classes.mix]]" {
-        "weight" "above 0 up to 10^9" "1.0" "how often this one comes";
+        "weight" "10^-9 to 10^9" "1.0" "how often this one comes";
         "calls" "tables" "" "calls, one after the other";
         "job" "`sequential`, `handle-driven`, `forwarding` or `synchronous`" "" "a job of several calls at once, and how it runs";
         "parts" "tables" "" "the calls of the job";

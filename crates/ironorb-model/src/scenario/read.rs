@@ -270,7 +270,7 @@ impl<'t> Reader<'t> {
             count: self.number(fields, "count", 1..=100_000).unwrap_or(1) as u32,
             cores: self.number(fields, "cores", 1..=1_024).unwrap_or(1) as u32,
             switch_time: self.time(fields, "switch_time", Duration::ZERO..=SECOND).unwrap_or_default(),
-            speed: self.factor(fields, "speed", 1_000.0).unwrap_or(1.0),
+            speed: self.factor(fields, "speed", 0.001..=1_000.0).unwrap_or(1.0),
         }
     }
 
@@ -583,7 +583,7 @@ impl<'t> Reader<'t> {
     }
 
     fn weighted(&mut self, fields: &Fields<'t>, names: &Names, servers: &[Server]) -> Option<Weighted> {
-        let weight = self.factor(fields, "weight", 1e9).unwrap_or(1.0);
+        let weight = self.factor(fields, "weight", 1e-9..=1e9).unwrap_or(1.0);
         let is_job = self.value(fields, "job").is_some();
         let (list, strays): (_, &[&str]) =
             if is_job { ("parts", &["calls"]) } else { ("calls", &["parts", "daemon"]) };
