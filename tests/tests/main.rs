@@ -72,6 +72,7 @@ mod shared_by_lanes;
 mod shared_memory;
 mod shared_memory_abuse;
 mod sim_command;
+mod sim_plan_command;
 mod start_up;
 mod status;
 mod suites;

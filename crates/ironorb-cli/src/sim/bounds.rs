@@ -6,6 +6,7 @@ use clap::Args;
 use ironorb_model::analysis::Solution;
 use ironorb_model::analysis::bounds::{ClassBounds, Saturation, bounds, saturations};
 use ironorb_model::analysis::demands::{Demands, demands};
+use ironorb_model::analysis::fork_join::Bounds;
 use ironorb_model::analysis::mva;
 use ironorb_model::analysis::plan::Seconds;
 use serde_json::json;
@@ -72,17 +73,15 @@ impl Report<'_> {
             let _ = writeln!(text, "\nclass {}", class.name);
             let _ = writeln!(
                 text,
-                "  cycles/s      {} to {}, expected {}; limited by {}",
-                rate(class.throughput.lower),
-                rate(class.throughput.upper),
+                "  cycles/s      {}, expected {}; limited by {}",
+                between(class.throughput, rate),
                 rate(throughput),
                 class.limited_by
             );
             let _ = writeln!(
                 text,
-                "  mean          {} to {}, expected {}",
-                Seconds(class.response.lower),
-                Seconds(class.response.upper),
+                "  mean          {}, expected {}",
+                between(class.response, |seconds| Seconds(seconds).to_string()),
                 Seconds(response)
             );
             let of = &self.demands.classes[index];
@@ -137,6 +136,16 @@ impl Report<'_> {
             "saturations": self.saturations.iter().map(saturation).collect::<Vec<_>>(),
             "left_out": self.demands.deviations.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Bounds in words, without those that say nothing.
+fn between(bounds: Bounds, shown: impl Fn(f64) -> String) -> String {
+    let Bounds { lower, upper } = bounds;
+    match (lower > 0.0, upper.is_finite()) {
+        (true, true) => format!("{} to {}", shown(lower), shown(upper)),
+        (true, false) => format!("{} at least", shown(lower)),
+        (false, _) => format!("{} at most", shown(upper)),
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::fork_join::{self, Part, mean};
 use super::network::{Demand, Load};
-use super::sizes::{self, JobSizes};
+use super::sizes::{self, Asked};
 use crate::scenario::{
-    Architecture, Arrivals, Call, Choice, Class, Cycle, Link, Operation, OperationKind, Scenario, ServerLock,
+    Architecture, Arrivals, Call, Choice, Class, Cycle, Operation, OperationKind, Scenario, ServerLock,
     Spread, Target, Weighted,
 };
 
@@ -486,12 +486,12 @@ impl Collector<'_> {
         }
     }
 
-    fn job_sizes(&self, architecture: Architecture, parts: &[Call]) -> JobSizes {
+    fn job_sizes(&self, architecture: Architecture, parts: &[Call]) -> Asked {
         let octets = |of: fn(&Operation) -> u32| -> u64 {
-            parts.iter().map(|part| u64::from(of(self.operation(part))) * u64::from(part.times)).sum()
+            parts.iter().map(|part| u64::from(of(self.operation(part)))).sum()
         };
         let named = if architecture == Architecture::Sequential { 1 } else { parts.len() as u64 };
-        JobSizes::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets))
+        Asked::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets))
     }
 
     /// The daemon of a job is the first process of its server.
@@ -513,7 +513,7 @@ impl Collector<'_> {
     }
 
     /// A job that the daemon forwards, and whose parts' servers call the client back.
-    fn forwarded(&mut self, job: &Job<'_>, sizes: &JobSizes, parts: &[Call]) -> (Length, Option<Fork>) {
+    fn forwarded(&mut self, job: &Job<'_>, sizes: &Asked, parts: &[Call]) -> (Length, Option<Fork>) {
         let daemon = self.daemon(job);
         let around = self.ask_daemon(job, sizes.forward, 0.0);
         let mut joined = Vec::new();
@@ -663,7 +663,7 @@ impl Collector<'_> {
         if remote == 0.0 {
             return Length::default();
         }
-        let link = self.link(from.group, to.group);
+        let link = self.scenario.link_between(from.group, to.group);
         let packets = octets.div_ceil(u64::from(link.mtu.max(1))).max(1);
         let lost = f64::from(packets as u32) * link.loss;
         let mut seconds = 0.0;
@@ -676,12 +676,6 @@ impl Collector<'_> {
         let mean = latency + link.jitter.as_secs_f64() / 2.0 + lost * link.retransmit_after.as_secs_f64();
         let least = if remote < 1.0 { 0.0 } else { latency + seconds };
         Length { mean: remote * (mean + seconds), least }
-    }
-
-    fn link(&self, one: usize, other: usize) -> Link {
-        let joins = |between: (usize, usize)| between == (one, other) || between == (other, one);
-        let rule = self.scenario.links.iter().find(|rule| joins(rule.between));
-        rule.map_or(self.scenario.default_link, |rule| rule.link)
     }
 }
 

@@ -1,31 +1,32 @@
-//! How long messages are, on connections that have been used before.
+//! How long messages are, on connections that have been used before: requests, and replies.
 
+use crate::queueing::{JobSizes, MessageSizes};
 use crate::scenario::Operation;
 
-/// The request and the reply of a call.
-pub(super) fn of_call(operation: &Operation, _priority: Option<i16>) -> (u64, u64) {
-    let request = SHORT_OCTETS + operation.name.len() as u64 + u64::from(operation.request_octets);
-    let reply = if operation.is_oneway { 0 } else { 24 + u64::from(operation.reply_octets) };
-    (request, reply)
+/// A call.
+pub(super) fn of_call(operation: &Operation, priority: Option<i16>) -> (u64, u64) {
+    let octets = (operation.request_octets.into(), operation.reply_octets.into());
+    let sizes = MessageSizes::of(&operation.name, octets.0, octets.1, priority.is_some());
+    if operation.is_oneway { oneway(sizes) } else { both(sizes) }
 }
 
-/// A LocateRequest and its reply.
+/// A LocateRequest.
 pub(super) fn of_locate() -> (u64, u64) {
-    (SHORT_OCTETS, 24)
+    both(MessageSizes::of_locate())
 }
 
 /// A part that a daemon passes on.
 pub(super) fn passed_on(operation: &Operation) -> (u64, u64) {
-    (of_call(operation, None).0, 0)
+    oneway(JobSizes::passed_on(&operation.name, operation.request_octets.into()))
 }
 
 /// A result on its way to the client.
 pub(super) fn told(operation: &Operation) -> (u64, u64) {
-    (SHORT_OCTETS + u64::from(operation.reply_octets), 24)
+    both(JobSizes::told(operation.reply_octets.into()))
 }
 
-/// Messages between a client and a daemon.
-pub(super) struct JobSizes {
+/// What a client asks a daemon.
+pub(super) struct Asked {
     /// For handles.
     pub(super) resolve: (u64, u64),
     /// For a job that the daemon carries out.
@@ -34,15 +35,18 @@ pub(super) struct JobSizes {
     pub(super) forward: (u64, u64),
 }
 
-impl JobSizes {
-    pub(super) fn of(_parts: u64, request_octets: u64, reply_octets: u64) -> JobSizes {
-        JobSizes {
-            resolve: (SHORT_OCTETS, SHORT_OCTETS),
-            run: (SHORT_OCTETS + request_octets, SHORT_OCTETS + reply_octets),
-            forward: (SHORT_OCTETS + request_octets, 0),
-        }
+impl Asked {
+    /// Of a job whose parts have so many octets of arguments and results, with the handles of so many.
+    pub(super) fn of(handles: u64, request_octets: u64, reply_octets: u64) -> Asked {
+        let JobSizes { resolve, run, forward } = JobSizes::of(handles, request_octets, reply_octets);
+        Asked { resolve: both(resolve), run: both(run), forward: oneway(forward) }
     }
 }
 
-/// A message without a body.
-const SHORT_OCTETS: u64 = 64;
+fn both(sizes: MessageSizes) -> (u64, u64) {
+    (sizes.request, sizes.reply)
+}
+
+fn oneway(sizes: MessageSizes) -> (u64, u64) {
+    (sizes.request, 0)
+}

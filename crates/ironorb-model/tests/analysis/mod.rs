@@ -3,6 +3,7 @@
 mod bounds;
 mod chains;
 mod fork_join;
+mod levels;
 mod lqn;
 mod mva;
 mod plan;

@@ -4,8 +4,10 @@ use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use ironorb_model::analysis::bounds::Saturation;
 use ironorb_model::analysis::plan::{
-    Change, Choice, Limits, Measure, SearchError, Setting, Target, Verdict, growth, read, search, with_load,
+    Change, Choice, Growth, Limits, Measure, SearchError, Setting, SimulatedLoad, Target, Verdict, growth,
+    read, search, with_load,
 };
 use ironorb_model::scenario::{
     Architecture, Arrivals, Cache, CacheMode, Cycle, Lane, LinkRule, OperationKind, Scenario, Spread,
@@ -151,15 +153,42 @@ fn the_load_that_breaks_a_target_is_found() {
     assert_eq!(growth.by_bounds[0].resource, "cpu of back");
     assert_near(growth.by_bounds[0].factor, 2.0, 1e-9);
     assert!(growth.is_confirmed(), "{growth:?}");
-    let (factor, busiest, part) = growth.simulated.clone().unwrap();
-    assert_near(factor, 1.9, 1e-9);
-    assert_eq!(busiest, "cpu of back[0]");
-    assert_near(part, 0.95, 0.03);
+    let seen = growth.simulated.clone().unwrap();
+    assert_near(seen.factor, 1.9, 1e-9);
+    assert_eq!(seen.busiest[0].0, "cpu of back[0]");
+    assert_near(seen.busiest[0].1, 0.95, 0.03);
     let theory = (200.0 - 100.0_f64.ln() / 0.1) / 100.0;
     let (kept, broken) = growth.kept_up_to;
     assert!(kept < broken.unwrap() && broken.unwrap() - kept < 0.02, "{growth:?}");
     // 20,000 calls that follow on each other tell a 99th percentile to some per cent.
     assert_near(kept, theory, 0.05);
+}
+
+/// Threads are full because processors are: that does not speak against these. A full link would.
+#[test]
+fn what_breaks_first_is_confirmed_by_what_requests_wait_for() {
+    let saturation = |resource: &str, factor| Saturation { resource: resource.to_owned(), factor };
+    let growth = |first: &str, busiest: &[&str]| Growth {
+        by_bounds: vec![saturation(first, 2.0), saturation("link a -> b", 2.05), saturation("cpu of c", 3.0)],
+        simulated: Some(SimulatedLoad {
+            factor: 1.9,
+            busiest: busiest.iter().map(|name| ((*name).to_owned(), 0.9)).collect(),
+        }),
+        kept_up_to: (1.0, None),
+    };
+    for (first, busiest, is_confirmed) in [
+        ("cpu of back", vec!["threads of accounts", "cpu of back[3]", "link a -> b"], true),
+        ("cpu of back", vec!["cpu of back (mean of 40)"], true),
+        ("cpu of back", vec!["link a -> b", "cpu of back"], true),
+        ("cpu of back", vec!["cpu of c", "cpu of back"], false),
+        ("cpu of back", vec!["cpu of backup"], false),
+        ("threads of accounts, lane 5", vec!["threads of accounts[1], lane 5"], true),
+        ("threads of accounts", vec!["cpu of back", "threads of accounts"], false),
+        ("servants of accounts", vec!["threads of accounts"], true),
+        ("cpu of back", vec![], false),
+    ] {
+        assert_eq!(growth(first, &busiest).is_confirmed(), is_confirmed, "{first} {busiest:?}");
+    }
 }
 
 #[test]

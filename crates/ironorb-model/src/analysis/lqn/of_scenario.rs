@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Activity, Entry, EntryCall, Graph, Lqn, Processor, Step, Task, TaskKind};
 use crate::analysis::demands::{Recursion, demands, weights};
 use crate::analysis::fork_join::{mean, variation};
-use crate::analysis::sizes::{self, JobSizes};
+use crate::analysis::sizes::{self, Asked};
 use crate::scenario::{
     Architecture, Arrivals, Call, Class, Cycle, Operation, OperationKind, Scenario, ServerLock, Spread,
     Target,
@@ -294,10 +294,10 @@ impl Builder<'_> {
         let mut first = Work::default();
         let priority = class.priority;
         let octets = |of: fn(&Operation) -> u32| -> u64 {
-            parts.iter().map(|part| u64::from(of(self.operation(part))) * u64::from(part.times)).sum()
+            parts.iter().map(|part| u64::from(of(self.operation(part)))).sum()
         };
         let named = if architecture == Architecture::Sequential { 1 } else { parts.len() as u64 };
-        let sizes = JobSizes::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets));
+        let sizes = Asked::of(named, octets(|it| it.request_octets), octets(|it| it.reply_octets));
         match architecture {
             Architecture::Sequential => {
                 for part in parts {
@@ -693,9 +693,7 @@ impl<'a> Builder<'a> {
             ways.push((to.group, from.group, reply));
         }
         for (from, to, octets) in ways {
-            let joins = |between: (usize, usize)| between == (from, to) || between == (to, from);
-            let rule = self.scenario.links.iter().find(|rule| joins(rule.between));
-            let link = rule.map_or(self.scenario.default_link, |rule| rule.link);
+            let link = self.scenario.link_between(from, to);
             let packets = octets.div_ceil(u64::from(link.mtu.max(1))).max(1);
             let names = (plain(&self.scenario.hosts[from].name), plain(&self.scenario.hosts[to].name));
             let mut late = Work::default();

@@ -13,23 +13,54 @@ use super::search::SearchError;
 pub struct Growth {
     /// Which resources are full first, by their demands.
     pub by_bounds: Vec<Saturation>,
-    /// The load at which the first one was to be full, as so many times the scenario's, and which resource was the busiest
-    /// then in simulation, with the busy part of its time.
-    pub simulated: Option<(f64, String, f64)>,
+    /// What was simulated just below the load at which the first one is full.
+    pub simulated: Option<SimulatedLoad>,
     /// The load up to which the targets are kept, and from which they are not, as so many times the scenario's. The second
     /// one is `None` if they were kept as far as was looked.
     pub kept_up_to: (f64, Option<f64>),
 }
 
+/// How busy resources are at a load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimulatedLoad {
+    /// The load, as so many times the scenario's.
+    pub factor: f64,
+    /// Resources and the busy part of their time, the busiest first.
+    pub busiest: Vec<(String, f64)>,
+}
+
 impl Growth {
     /// Whether the simulation found the resource busiest that the demands name first, or one that is full at nearly the same
     /// load.
+    ///
+    /// Threads and locks are full as soon as what they wait for is: they count only where their demands name them first.
     pub fn is_confirmed(&self) -> bool {
-        let Some((_, busiest, _)) = &self.simulated else { return false };
-        let Some(first) = self.by_bounds.first() else { return false };
+        let (Some(seen), Some(first)) = (&self.simulated, self.by_bounds.first()) else { return false };
+        let is_of_threads = is_held(&first.resource) || first.resource.starts_with("servants of ");
+        let counts = |name: &str| is_of_threads || !is_held(name);
+        let Some((busiest, _)) = seen.busiest.iter().find(|(name, _)| counts(name)) else { return false };
         let is_near = |it: &&Saturation| it.factor <= first.factor * NEAR;
-        self.by_bounds.iter().take_while(is_near).any(|it| busiest.starts_with(it.resource.as_str()))
+        self.by_bounds.iter().take_while(is_near).any(|it| is_same(busiest, &it.resource))
     }
+}
+
+/// Whether requests hold it while they wait for others.
+fn is_held(resource: &str) -> bool {
+    ["threads of ", "lock of ", "locked objects of "].iter().any(|start| resource.starts_with(start))
+}
+
+/// Whether a resource that a simulation reports, of one host or as a mean, is the one that demands name. What sleeps in a
+/// server is as busy as its threads.
+fn is_same(reported: &str, named: &str) -> bool {
+    let whole = |name: &str| {
+        let name = name.replace("servants of ", "threads of ");
+        let name = name.split(" (mean of ").next().unwrap_or_default().to_owned();
+        match (name.find('['), name.find(']')) {
+            (Some(from), Some(to)) if from < to => format!("{}{}", &name[..from], &name[to + 1..]),
+            _ => name,
+        }
+    };
+    whole(reported) == whole(named)
 }
 
 /// Lets the load of a scenario that keeps its targets grow.
@@ -48,7 +79,7 @@ pub fn growth<E>(
         // Open queues have a mean just below the load that fills them, and none at it.
         let factor = (first.factor * JUST_BELOW).max(1.0);
         let runs = simulate(&with_load(scenario, factor)).map_err(SearchError::Simulation)?;
-        simulated = busiest(&runs).map(|(name, part)| (factor, name, part));
+        simulated = Some(SimulatedLoad { factor, busiest: busiest(&runs) });
         most = most.min(first.factor.max(1.0) * BEYOND);
     }
     let mut keeps = |factor: f64| -> Result<bool, SearchError<E>> {
@@ -72,14 +103,16 @@ pub fn growth<E>(
     Ok(Growth { by_bounds, simulated, kept_up_to: (kept, broken) })
 }
 
-fn busiest(runs: &[Observations]) -> Option<(String, f64)> {
-    let first = runs.first()?;
+fn busiest(runs: &[Observations]) -> Vec<(String, f64)> {
+    let Some(first) = runs.first() else { return Vec::new() };
     let part = |index: usize| {
         let sum: f64 = runs.iter().filter_map(|run| run.resources.get(index)).map(|it| it.utilisation).sum();
         sum / runs.len() as f64
     };
-    let all = (0..first.resources.len()).map(|index| (first.resources[index].name.clone(), part(index)));
-    all.reduce(|most, it| if it.1 > most.1 { it } else { most })
+    let mut all: Vec<(String, f64)> =
+        (0..first.resources.len()).map(|index| (first.resources[index].name.clone(), part(index))).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
 }
 
 /// Of the load that fills a resource.

@@ -10,7 +10,7 @@ mod search;
 mod target;
 
 pub use change::{Change, Choice, Setting, with_load};
-pub use growth::{Growth, growth};
-pub use read::{Plan, PlanProblem, read};
+pub use growth::{Growth, SimulatedLoad, growth};
+pub use read::{Plan, read};
 pub use search::{Limits, Outcome, SearchError, Tried, Verdict, search};
 pub use target::{Measure, NoTarget, Seconds, Target};

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Change, Choice, Setting, Target};
-use crate::scenario::{Architecture, CacheMode, Cycle, Scenario};
+use crate::scenario::{Architecture, CacheMode, Cycle, Problem, Scenario};
 
 /// What a file says of planning.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,17 +16,6 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// What may change.
     pub changes: Vec<Change>,
-}
-
-/// What is wrong with the `[plan]` of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanProblem {
-    /// The line, from 1.
-    pub line: u32,
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub mend: String,
 }
 
 /// Reads the `[plan]` of a file for one of its scenarios:
@@ -46,7 +35,7 @@ pub struct PlanProblem {
 ///
 /// # Errors
 /// All mistakes, in the order of the file.
-pub fn read(text: &str, scenario: &Scenario) -> Result<Plan, Vec<PlanProblem>> {
+pub fn read(text: &str, scenario: &Scenario) -> Result<Plan, Vec<Problem>> {
     let mut reader = Reader { text, scenario, problems: Vec::new() };
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
@@ -71,7 +60,7 @@ pub fn read(text: &str, scenario: &Scenario) -> Result<Plan, Vec<PlanProblem>> {
 struct Reader<'a> {
     text: &'a str,
     scenario: &'a Scenario,
-    problems: Vec<PlanProblem>,
+    problems: Vec<Problem>,
 }
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -79,9 +68,12 @@ type Value<'t> = Spanned<DeValue<'t>>;
 impl Reader<'_> {
     fn problem(&mut self, at: usize, message: impl Into<String>, mend: impl Into<String>) {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let line = u32::try_from(line).unwrap_or(u32::MAX);
-        self.problems.push(PlanProblem { line, message: message.into(), mend: mend.into() });
+        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        let (message, mend) = (message.into(), mend.into());
+        self.problems.push(Problem { line: number(line), column: number(column), message, mend });
     }
 
     fn plan(&mut self, table: &DeTable<'_>, plan: &mut Plan) {
