@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{env, fs, process, thread};
 
+use ironorb_model::record::pcapng::{About, Capture, SEGMENT_OCTETS};
+
 use crate::calls;
 use crate::faults::Planned;
 use crate::sim::Sim;
@@ -26,6 +28,9 @@ pub const SEEDS: u64 = 20;
 const SEED: &str = "IRONORB_SIM_SEED";
 /// As many seeds for each test, whatever it says.
 const SEED_COUNT: &str = "IRONORB_SIM_SEEDS";
+/// With one seed: a file for each step and all octets sent; and one for all that was sent, as Wireshark reads it.
+const TRACE: &str = "IRONORB_SIM_TRACE";
+const PCAPNG: &str = "IRONORB_SIM_PCAPNG";
 /// For a child: its test, its seed, where its report goes, and the faults that it leaves out.
 const CHILD: &str = "IRONORB_SIM_CHILD";
 const REPORT: &str = "IRONORB_SIM_REPORT";
@@ -43,7 +48,7 @@ pub fn run(name: &str, seeds: u64, body: fn(&mut Sim)) {
     match env::var(CHILD) {
         Ok(child) if child.split_once(' ').is_some_and(|(test, _)| test == name) => {
             let seed = child.split_once(' ').and_then(|(_, seed)| seed.parse().ok());
-            be_child(seed.expect("the parent passes a seed"), body);
+            be_child(name, seed.expect("the parent passes a seed"), body);
         }
         _ => run_seeds(name, chosen(seeds)),
     }
@@ -214,29 +219,55 @@ fn write_report(more: &str) {
 }
 
 /// Runs one seed in this process, and ends it.
-fn be_child(seed: u64, body: fn(&mut Sim)) -> ! {
+fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
     if let Ok(path) = env::var(REPORT) {
         REPORT_PATH.get_or_init(|| path.into());
     }
     let left_out = env::var(LEFT_OUT).unwrap_or_default();
     let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
     watchdog::begin();
+    let state = recording(State::new(seed), name, seed);
     // A thread of its own: nothing that the harness has left in this one counts.
     let run = move || {
-        calls::begin(State::new(seed));
+        calls::begin(state);
         let mut sim = Sim::new(seed, left_out);
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut sim)));
         let digest = sim.digest();
         let counts = sim.counts();
         write_report(&format!("digest {digest:016x} {counts:?}\n"));
-        if let Some(path) = env::var_os("IRONORB_SIM_TRACE") {
-            let _ = fs::write(path, calls::inside(|state| state.trace.take()).unwrap_or_default());
-        }
+        write_records();
         calls::end_process(i32::from(outcome.is_err()) * FAILED);
     };
     let thread = thread::Builder::new().name("test".to_owned()).stack_size(8 << 20).spawn(run);
     let _ = thread.expect("the system makes no more threads").join();
     process::exit(FAILED)
+}
+
+/// Has a run keep what the variables ask for.
+fn recording(mut state: State, name: &str, seed: u64) -> State {
+    state.trace = env::var_os(TRACE).map(|_| String::new());
+    let about = About { level: "L2", name, seed, commit: option_env!("IRONORB_COMMIT").unwrap_or_default() };
+    let begin = |_| Capture::begin(Vec::new(), &about, SEGMENT_OCTETS);
+    state.capture = env::var_os(PCAPNG).and_then(|path| begin(path).ok());
+    state
+}
+
+/// Writes what the run has kept.
+fn write_records() {
+    let (trace, capture) = calls::inside(|state| (state.trace.take(), state.capture.take()));
+    let write = |variable, octets: &[u8]| {
+        if let Some(path) = env::var_os(variable)
+            && let Err(e) = fs::write(&path, octets)
+        {
+            eprintln!("{}: {e}", path.display());
+        }
+    };
+    if let Some(trace) = trace {
+        write(TRACE, trace.as_bytes());
+    }
+    if let Some(Ok(octets)) = capture.map(Capture::end) {
+        write(PCAPNG, &octets);
+    }
 }
 
 /// As the harness ends when a test has failed.

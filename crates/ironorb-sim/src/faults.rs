@@ -18,6 +18,10 @@ pub enum Fault {
     Crash(Host),
     /// A host's program starts, again if it had been killed. One that runs is killed first.
     Start(Host),
+    /// None of a process's threads runs; its connections stay, and fill.
+    Pause(Host),
+    /// The threads of a process run again.
+    Resume(Host),
     /// Nothing passes between two hosts.
     Cut(Host, Host),
     /// All passes between two hosts again.
@@ -36,6 +40,8 @@ impl Fault {
                 state.power_up(host.id());
                 state.start_soon(host.id());
             }
+            Fault::Pause(host) => state.pause(host.id(), true),
+            Fault::Resume(host) => state.pause(host.id(), false),
             Fault::Cut(a, b) => state.cut(a.id(), b.id(), true),
             Fault::Join(a, b) => state.cut(a.id(), b.id(), false),
             Fault::ClockAhead(host, ahead) => state.hosts[host.id().0].clock_ahead = *ahead,
@@ -49,6 +55,8 @@ impl fmt::Display for Fault {
             Fault::Kill(host) => write!(f, "kill {}", host.name()),
             Fault::Crash(host) => write!(f, "crash {}", host.name()),
             Fault::Start(host) => write!(f, "start {}", host.name()),
+            Fault::Pause(host) => write!(f, "pause {}", host.name()),
+            Fault::Resume(host) => write!(f, "resume {}", host.name()),
             Fault::Cut(a, b) => write!(f, "cut {} from {}", a.name(), b.name()),
             Fault::Join(a, b) => write!(f, "join {} and {}", a.name(), b.name()),
             Fault::ClockAhead(host, ahead) => write!(f, "set the clock of {} {ahead:?} ahead", host.name()),
@@ -57,7 +65,7 @@ impl fmt::Display for Fault {
 }
 
 /// Which faults may happen, how many and when. Each comes with its mend: a host that is killed or crashes starts again, a
-/// link that is cut is joined.
+/// link that is cut is joined, a process that is paused goes on.
 #[derive(Debug, Clone)]
 pub struct Faults {
     within: Range<Duration>,
@@ -65,6 +73,7 @@ pub struct Faults {
     lasts: Range<Duration>,
     kills: Vec<Host>,
     crashes: Vec<Host>,
+    pauses: Vec<Host>,
     cuts: Vec<(Host, Host)>,
 }
 
@@ -72,7 +81,15 @@ impl Faults {
     /// Up to `count` faults, which begin within this time from now.
     pub fn within(time: Range<Duration>, count: u64) -> Faults {
         let lasts = Duration::from_millis(1)..Duration::from_secs(2);
-        Faults { within: time, count, lasts, kills: Vec::new(), crashes: Vec::new(), cuts: Vec::new() }
+        Faults {
+            within: time,
+            count,
+            lasts,
+            kills: Vec::new(),
+            crashes: Vec::new(),
+            pauses: Vec::new(),
+            cuts: Vec::new(),
+        }
     }
 
     /// How long each lasts: 1 ms to 2 s otherwise.
@@ -93,6 +110,12 @@ impl Faults {
         self
     }
 
+    /// Programs that may be paused.
+    pub fn pausing<'a>(mut self, hosts: impl IntoIterator<Item = &'a Host>) -> Faults {
+        self.pauses.extend(hosts.into_iter().cloned());
+        self
+    }
+
     /// Links that may be cut.
     pub fn cutting(mut self, a: &Host, b: &Host) -> Faults {
         self.cuts.push((a.clone(), b.clone()));
@@ -100,25 +123,28 @@ impl Faults {
     }
 
     pub(crate) fn draw(&self, random: &mut Random) -> Vec<(Duration, Fault)> {
-        let kinds = (self.kills.len() + self.crashes.len() + self.cuts.len()) as u64;
-        let count = if kinds == 0 { 0 } else { random.below(self.count + 1) };
+        let pairs: Vec<(Fault, Fault)> = self.pairs().collect();
+        let count = if pairs.is_empty() { 0 } else { random.below(self.count + 1) };
         let mut drawn = Vec::new();
         for _ in 0..count {
             let at = between(random, &self.within);
             let until = at + between(random, &self.lasts);
-            let which = random.below(kinds) as usize;
-            let (begins, ends) = if let Some(host) = self.kills.get(which) {
-                (Fault::Kill(host.clone()), Fault::Start(host.clone()))
-            } else if let Some(host) = self.crashes.get(which - self.kills.len()) {
-                (Fault::Crash(host.clone()), Fault::Start(host.clone()))
-            } else {
-                let (a, b) = &self.cuts[which - self.kills.len() - self.crashes.len()];
-                (Fault::Cut(a.clone(), b.clone()), Fault::Join(a.clone(), b.clone()))
-            };
+            let (begins, ends) = pairs[random.below(pairs.len() as u64) as usize].clone();
             drawn.push((at, begins));
             drawn.push((until, ends));
         }
         drawn
+    }
+
+    /// Each fault that may happen, with its mend.
+    fn pairs(&self) -> impl Iterator<Item = (Fault, Fault)> {
+        let kills = self.kills.iter().map(|host| (Fault::Kill(host.clone()), Fault::Start(host.clone())));
+        let crashes =
+            self.crashes.iter().map(|host| (Fault::Crash(host.clone()), Fault::Start(host.clone())));
+        let pauses = self.pauses.iter().map(|host| (Fault::Pause(host.clone()), Fault::Resume(host.clone())));
+        let cut =
+            |(a, b): &(Host, Host)| (Fault::Cut(a.clone(), b.clone()), Fault::Join(a.clone(), b.clone()));
+        kills.chain(crashes).chain(pauses).chain(self.cuts.iter().map(cut))
     }
 }
 

@@ -124,6 +124,16 @@ impl Sim {
         inside(|state| state.crash(host.id));
     }
 
+    /// Stops all threads of a process, as a debugger or SIGSTOP does. Its connections stay, and fill.
+    pub fn pause(&mut self, host: &Host) {
+        inside(|state| state.pause(host.id, true));
+    }
+
+    /// Ends a [`pause`](Self::pause).
+    pub fn resume(&mut self, host: &Host) {
+        inside(|state| state.pause(host.id, false));
+    }
+
     /// Nothing passes between two hosts from now on. What is sent meanwhile arrives when it does again.
     pub fn cut(&mut self, a: &Host, b: &Host) {
         inside(|state| state.cut(a.id, b.id, true));

@@ -223,3 +223,25 @@ fn calls_of_the_system_take_what_the_test_says(sim: &mut Sim) {
     // Two ways of 100 us, twice 5 + 20 + 3; and some 79 octets at 1 Gbit/s each way.
     assert!((Duration::from_micros(256)..Duration::from_micros(258)).contains(&took), "{took:?}");
 }
+
+/// A paused program answers nothing and loses nothing.
+#[ironorb_sim::test(seeds = 3)]
+fn a_paused_program_goes_on_where_it_was(sim: &mut Sim) {
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    let mut stream = sim.on(&client, || TcpStream::connect("server:7000")).unwrap();
+    sim.pause(&server);
+    stream.write_all(b"hello").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut stream = sim.on(&client, move || {
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        stream
+    });
+    sim.resume(&server);
+    sim.on(&client, move || {
+        let mut octets = [0; 5];
+        stream.read_exact(&mut octets).unwrap();
+        assert_eq!(&octets, b"hello");
+    });
+}

@@ -239,7 +239,10 @@ fn workloads_are_scenario_files() {
         .unwrap();
     });
     let made = workload(&read(&[&text]), &WorkloadOptions::default()).scenario;
-    assert_eq!(scenario::read(&scenario::write(&made), "recorded.toml").unwrap(), std::slice::from_ref(&made));
+    assert_eq!(
+        scenario::read(&scenario::write(&made), "recorded.toml").unwrap(),
+        std::slice::from_ref(&made)
+    );
     assert_eq!(made.servers[0].operations[0].name, "a-b--");
 }
 

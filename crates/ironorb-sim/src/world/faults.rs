@@ -8,6 +8,7 @@ impl State {
     /// A process is killed: none of its code runs any more, and the kernel closes what it had open.
     pub(crate) fn kill(&mut self, host: HostId) {
         self.note(9, self.now().as_ns(), host.0 as u64);
+        self.hosts[host.0].is_paused = false;
         self.end_threads_of(host);
         self.close_files_of(host);
         disk::forget(self, &[host], None);
@@ -34,6 +35,12 @@ impl State {
         for other in 0..self.hosts.len() {
             self.release(HostId(other), host);
         }
+    }
+
+    /// None of a process's threads runs from now on, or all do again. Its connections stay.
+    pub(crate) fn pause(&mut self, host: HostId, is_paused: bool) {
+        self.note(13 + u64::from(is_paused), self.now().as_ns(), host.0 as u64);
+        self.hosts[host.0].is_paused = is_paused;
     }
 
     /// Has the test's thread start the program of a host.

@@ -26,6 +26,8 @@ pub(crate) struct Host {
     pub(crate) clock_ahead: Duration,
     pub(crate) program: Option<Program>,
     pub(crate) is_up: bool,
+    /// None of its threads runs, as after SIGSTOP.
+    pub(crate) is_paused: bool,
     /// Counts starts.
     pub(crate) incarnation: u32,
     /// A line of output that has no end yet.
@@ -44,6 +46,7 @@ impl Host {
             clock_ahead: Duration::ZERO,
             program: None,
             is_up: true,
+            is_paused: false,
             incarnation: 0,
             line: Vec::new(),
         }

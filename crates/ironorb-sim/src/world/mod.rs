@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ironorb_model::record::pcapng::Capture;
 use ironorb_model::{Agenda, Digest, Processor, Random, Time};
 
 pub(crate) use descriptors::{FIRST_DESCRIPTOR, Interest, PollRequest};
@@ -58,6 +59,8 @@ pub(crate) struct State {
     order: Random,
     pub(crate) digest: Digest,
     pub(crate) trace: Option<String>,
+    /// All that was sent, for a capture.
+    pub(crate) capture: Option<Capture<Vec<u8>>>,
     /// What a reading of the clock takes, so that a thread that spins until a time comes to its end.
     pub(crate) clock_cost: Duration,
     /// The host whose thread the next one that is made is; `None`: that of its maker.
@@ -140,7 +143,8 @@ impl State {
             entropy: Random::stream(seed, 1),
             order: Random::stream(seed, 2),
             digest: Digest::default(),
-            trace: std::env::var_os("IRONORB_SIM_TRACE").map(|_| String::new()),
+            trace: None,
+            capture: None,
             clock_cost: Duration::from_nanos(25),
             host_of_next_thread: None,
             scripted: BTreeMap::new(),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use ironorb_model::record::pcapng::End;
 use ironorb_model::{Stream, Time};
 use libc::{
     EADDRINUSE, EAGAIN, ECONNREFUSED, ECONNRESET, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EPIPE, EPOLLERR,
@@ -237,6 +238,7 @@ impl State {
         self.counts.messages += self.side_mut(from).messages.take(&octets);
         self.digest.take(self.now().as_ns());
         self.digest.take_octets(&octets);
+        self.capture(from, &octets);
         if let Some(trace) = &mut self.trace {
             let _ = std::fmt::Write::write_fmt(trace, format_args!("send {octets:02x?}\n"));
         }
@@ -448,6 +450,20 @@ impl State {
         match self.connections[connection].sides[0].file {
             Some(file) => self.changed(file),
             None => self.end(SideId { connection, side: 0 }),
+        }
+    }
+
+    /// Writes what a side sends into the capture, if there is one.
+    fn capture(&mut self, from: SideId, octets: &[u8]) {
+        let end = |state: &State, side: SideId| End {
+            host: state.side(side).host.0 as u32,
+            port: state.side(side).at.1,
+        };
+        let (from, to) = (end(self, from), end(self, from.other()));
+        let now = self.now();
+        if let Some(capture) = &mut self.capture {
+            let written = capture.send(now, from, to, octets);
+            debug_assert!(written.is_ok(), "memory takes all");
         }
     }
 

@@ -158,15 +158,16 @@ impl State {
 
     /// Chooses the thread that goes on, after what must happen first. `None`: nothing is left to happen.
     pub(crate) fn choose(&mut self) -> Option<ThreadId> {
-        while self.ready.is_empty() {
-            if !self.happen() {
-                return None;
+        let place = loop {
+            let able = |state: &State| state.ready.iter().filter(|&&it| state.may_run(it)).count();
+            match able(self) {
+                0 if !self.happen() => return None,
+                0 => {}
+                1 => break 0,
+                several => break self.order.below(several as u64) as usize,
             }
-        }
-        let place = match self.ready.len() {
-            1 => 0,
-            several => self.order.below(several as u64) as usize,
         };
+        let place = (0..self.ready.len()).filter(|&it| self.may_run(self.ready[it])).nth(place)?;
         let next = self.ready.remove(place)?;
         self.threads[next.0].state = ThreadState::Running;
         if next != self.running {
@@ -175,6 +176,10 @@ impl State {
         self.running = next;
         self.note(4, self.now().as_ns(), next.0 as u64);
         Some(next)
+    }
+
+    fn may_run(&self, thread: ThreadId) -> bool {
+        !self.hosts[self.threads[thread.0].host.0].is_paused
     }
 
     /// As [`choose`](Self::choose). If nothing is left to happen, the run has failed and the first thread runs.
