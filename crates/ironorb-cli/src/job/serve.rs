@@ -19,7 +19,7 @@ pub(crate) struct DaemonSettings {
     daemon_queue: Option<u32>,
     /// How many octets those jobs may have together; it refuses more with TRANSIENT. Default: 64 MiB.
     #[arg(long, value_name = "N")]
-    daemon_queue_octets: Option<usize>,
+    daemon_queue_octets: Option<u32>,
     /// A network of clients that the daemon may call with results, such as 10.1.0.0/16, besides this machine; may be given
     /// several times. `any` allows all.
     #[arg(long, value_name = "NETWORK", value_parser = network)]
@@ -80,7 +80,7 @@ impl DaemonSettings {
             builder = builder.queue_max(jobs as usize);
         }
         if let Some(octets) = self.daemon_queue_octets {
-            builder = builder.queue_octets_max(octets);
+            builder = builder.queue_octets_max(octets as usize);
         }
         if let Some(client) = agent {
             builder = builder.handles(HeldHandles::new(client));
