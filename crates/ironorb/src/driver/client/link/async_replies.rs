@@ -37,11 +37,11 @@ use crate::transport::{self, Moved, Stream};
 #[derive(Debug, Default)]
 pub(super) struct AsyncReplies {
     /// How many are in flight.
-    pub(super) calls: usize,
+    pub(super) calls: u32,
     /// A task or a callback waits for one of them.
     pub(super) is_asked_for: bool,
     /// Requests that have been written since the last send.
-    held: usize,
+    held: u32,
     /// The receiver will check the connection.
     is_listed: bool,
     /// The events for which the receiver watches the connection; `None` while it does not.
@@ -62,7 +62,7 @@ impl AsyncReplies {
         self.held = 0;
     }
 
-    fn have_gone(&mut self, calls: usize) {
+    fn have_gone(&mut self, calls: u32) {
         self.calls -= calls;
         self.is_asked_for &= self.calls > 0;
     }
@@ -90,10 +90,10 @@ fn is_not_among(own: EncodedContexts<'_>, passed_on: &ServiceContext<'_>) -> boo
 
 /// A request is held back only while the calls in flight are more than this many times the requests held
 /// back. So the server has as much to do as waits for it.
-const HELD_SHARE: usize = 2;
+const HELD_SHARE: u32 = 2;
 
 /// With fewer calls in flight no request is held back.
-const CALLS_MIN: usize = 8;
+const CALLS_MIN: u32 = 8;
 
 /// A call that has less time left than this is not held back: many times the longest that it would wait.
 const HELD_LEFT_MIN: Duration = Duration::from_millis(100);
@@ -421,7 +421,8 @@ impl Link {
     }
 
     fn take_answers(&self, state: &mut Guard<'_>, woken: AsyncWakeups) -> Vec<Delivery> {
-        state.async_replies.have_gone(woken.0.len());
+        // A connection has fewer calls in flight than 2^16.
+        state.async_replies.have_gone(woken.0.len() as u32);
         woken.0.into_iter().map(|(call, id)| (call, state.poll_call(id))).collect()
     }
 }
