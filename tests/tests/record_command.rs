@@ -93,6 +93,11 @@ fn a_bridge_records_the_calls_that_it_passes_on() {
         "{operations:?}"
     );
 
+    let toml = folder.path().join("recorded.toml");
+    run(["record", "scenario", file.to_str().unwrap(), "--output", toml.to_str().unwrap()]).expect();
+    let simulated = run(["sim", "run", toml.to_str().unwrap()]).expect();
+    assert!(simulated.contains("level L0") && simulated.contains("refuse"), "{simulated}");
+
     let trace = folder.path().join("trace.json");
     let shown = run(["record", "show", file.to_str().unwrap(), "--chrome", trace.to_str().unwrap()]).expect();
     assert!(shown.contains("7 calls, 0 of them nested, by 1 programs; 0 dropped"), "{shown}");

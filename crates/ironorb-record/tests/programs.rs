@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use ironorb::generated::{Call as ServerCall, Replied};
 use ironorb::{ObjectRef, Orb, OrbBuilder, Reply, Servant, SystemException, TypedRef};
+use ironorb_model::queueing;
 use ironorb_model::record::{ArrivalsOf, Call, Outcome, Recording, ServedBy, WorkloadOptions, workload};
-use ironorb_model::scenario::{Arrivals, Cycle};
+use ironorb_model::scenario::{self, Arrivals, Cycle};
 use ironorb_record::Recorder;
 use ironorb_tests::testing::{Probe, ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
@@ -204,6 +205,10 @@ fn the_workload_of_known_programs_is_exact() {
         .collect();
     assert_eq!(begun.len(), 2);
     assert!(begun.contains(&("ping", 40)) && begun.contains(&("add", 40)), "{begun:?}");
+    // The queueing level makes these calls, with a request and a reply each.
+    let seen = queueing::run(&scenario, 1, Duration::ZERO).unwrap();
+    assert_eq!((seen.calls, seen.messages), (200, 400));
+    assert_eq!(scenario::read(&scenario::write(&scenario), "recorded.toml").unwrap(), [scenario]);
     let options = WorkloadOptions { arrivals: ArrivalsOf::Closed, ..WorkloadOptions::default() };
     let closed = workload(&recording, &options).scenario;
     let [class] = &closed.classes[..] else { panic!("{:?}", closed.classes) };

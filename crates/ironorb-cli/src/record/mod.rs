@@ -1,5 +1,6 @@
 //! `ironorb record`: records the calls that go to a server, by a bridge before it, and shows recordings.
 
+mod scenario;
 mod show;
 
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ use crate::serving;
         ironorb record --listen iiop://:2810 --to inside:2809 --output calls.jsonl\n  \
         ironorb record --output calls.jsonl bank=corbaname::inside#bank/main\n  \
         ironorb record show calls.jsonl\n  \
-        ironorb record show calls/ --chrome trace.json"
+        ironorb record show calls/ --chrome trace.json\n  \
+        ironorb record scenario calls/ --arrivals closed --output recorded.toml"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -75,11 +77,14 @@ pub(crate) struct Arguments {
 enum Command {
     /// Show what recordings hold: operations, octets and times.
     Show(show::Arguments),
+    /// Make a scenario of recordings, for `ironorb sim run`.
+    Scenario(scenario::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Some(Command::Show(arguments)) => show::run(arguments),
+        Some(Command::Scenario(arguments)) => scenario::run(arguments),
         None => arguments.record(),
     }
 }

@@ -3,8 +3,8 @@
 //! ([`chrome`]).
 //!
 //! A recording is a file of lines, each a JSON object. Lines can be read while the program runs, by any tool; a program that
-//! is killed loses the last one at most; and they are compressed to a tenth by whatever compresses. What repeats has a line and a
-//! number of its own: threads, servers, operations. A call then takes some 100 octets.
+//! is killed loses the last one at most; and they are compressed to a ninth by whatever compresses. What repeats has a line and a
+//! number of its own: threads, servers, operations. A call then takes some 150 octets.
 //!
 //! | line | says |
 //! |---|---|

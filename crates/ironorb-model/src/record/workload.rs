@@ -88,7 +88,7 @@ pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
     let scenario = Scenario {
         name: options.name.clone(),
         seed: options.seed,
-        span: (end - begin).max(Duration::from_nanos(1)),
+        span: (end - begin + context.time_to_end(&calls)).max(Duration::from_nanos(1)),
         warm_up: WarmUp::Fixed(Duration::ZERO),
         replications: Replications { min: 3, max: 30, half_width: 0.05, confidence: 0.95 },
         hosts: hosts.groups.clone(),
@@ -451,6 +451,17 @@ struct Context<'r> {
 }
 
 impl Context<'_> {
+    /// How much longer a replay is observed than the recording was. The last calls of a trace may take longer than they did: they
+    /// have four times as long as the longest one took.
+    fn time_to_end(&self, calls: &[&Recorded]) -> Duration {
+        match self.options.arrivals {
+            ArrivalsOf::Trace => {
+                calls.iter().map(|call| call.end() - call.begin).max().unwrap_or_default() * 4
+            }
+            ArrivalsOf::Closed | ArrivalsOf::Open => Duration::ZERO,
+        }
+    }
+
     fn servers(&self, calls: &[&Recorded], children: &[Vec<usize>], notes: &mut Vec<String>) -> Vec<Server> {
         let mut overlapping = 0;
         let mut servers = Vec::new();
