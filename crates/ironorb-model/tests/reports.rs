@@ -101,6 +101,7 @@ fn every_output_says_where_it_comes_from() {
         report::experiments_html(&experiments, &origin),
         report::comparison_text(&compared, &origin),
         report::comparison_json(&compared, &origin),
+        report::comparison_csv(&compared, &origin),
         report::comparison_html(&compared, &origin),
     ] {
         for wanted in ["L0", "abc123", "77", &digest] {
@@ -109,7 +110,9 @@ fn every_output_says_where_it_comes_from() {
         assert!(!output.contains("NaN"), "{output}");
     }
     let csv = report::comparison_csv(&compared, &origin);
-    assert!(csv.contains("\nL0,abc123,77,2,\"callers, \"\"all\"\" <of> them\",response s,"), "{csv}");
+    let of_response = format!("\nL0,abc123,77,2,{digest},");
+    assert!(csv.contains(&of_response), "{csv}");
+    assert!(csv.contains(",\"callers, \"\"all\"\" <of> them\",response s,"), "{csv}");
     let json: serde_json::Value =
         serde_json::from_str(&report::experiments_json(&experiments, &origin)).expect("JSON");
     let response = &json["experiments"][0]["classes"][0]["response_s"];

@@ -54,16 +54,20 @@ pub fn experiments_csv(experiments: &[Experiment], origin: &Origin) -> String {
 
 /// A comparison as CSV.
 pub fn comparison_csv(comparison: &Comparison, origin: &Origin) -> String {
-    let mut text = String::from("level,commit,seed,runs,of,figure,before,after,difference,half_width\n");
-    let Comparison { before, .. } = comparison;
+    let mut text = String::from(
+        "level,commit,seed,runs,digest_before,digest_after,of,figure,before,after,difference,half_width\n",
+    );
+    let Comparison { before, after, .. } = comparison;
     for it in &comparison.differences {
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{:016x},{:016x},{},{},{},{},{},{}",
             cell(&origin.level),
             cell(&origin.commit),
             before.seed,
             before.runs.len(),
+            before.digest.value(),
+            after.digest.value(),
             cell(&it.of),
             cell(it.figure),
             number(it.before.mean),
