@@ -53,7 +53,8 @@ pub fn bounds(demands: &Demands) -> Vec<ClassBounds> {
                     let customers = f64::from(customers);
                     (most, customers / (think + class.alone), think, customers)
                 }
-                Load::Open { rate } => (most, rate, 0.0, f64::INFINITY),
+                Load::Open { rate } if class.is_steady => (most, rate, 0.0, f64::INFINITY),
+                Load::Open { .. } => (most, f64::INFINITY, 0.0, f64::INFINITY),
             };
             let upper = limit.min(own);
             let limited_by = match resource {

@@ -66,6 +66,8 @@ pub struct ClassDemands {
     pub name: String,
     /// How many cycles are under way, or come.
     pub load: Load,
+    /// Whether as many come for ever. A trace ends; its mean rate bounds nothing.
+    pub is_steady: bool,
     /// Mean seconds of a cycle if nothing waits. A job lasts as long as its longest part.
     pub alone: f64,
     /// Seconds that every cycle takes, however lucky: no percentile is below.
@@ -331,7 +333,8 @@ impl<'a> Collector<'a> {
         let Totals { calls, messages, octets } = self.totals;
         let name = class.name.clone();
         let least = if shortest.is_finite() { shortest } else { 0.0 };
-        Ok(ClassDemands { name, load, alone, least, calls, messages, octets, forks })
+        let is_steady = !matches!(class.arrivals, Arrivals::Trace(_));
+        Ok(ClassDemands { name, load, is_steady, alone, least, calls, messages, octets, forks })
     }
 
     fn sequence(
@@ -806,9 +809,10 @@ impl Collector<'_> {
         match &class.arrivals {
             Arrivals::Open { between: Spread::Exponential(_), burst: 1 } | Arrivals::Closed { .. } => {}
             Arrivals::Open { .. } => self.deviation(part(), "its cycles do not arrive by Poisson's law"),
-            Arrivals::Trace(_) => {
-                self.deviation(part(), "its cycles arrive by a trace; the model takes their mean rate")
-            }
+            Arrivals::Trace(_) => self.deviation(
+                part(),
+                "its cycles arrive by a trace; the model takes their mean rate, and the bounds take no rate",
+            ),
         }
         if class.priority.is_some() {
             self.deviation(part(), "its calls have a priority; the model serves in order of arrival");
@@ -816,7 +820,7 @@ impl Collector<'_> {
         if class.cache.is_some() {
             self.deviation(
                 part(),
-                "it caches; updates and what writes wait for are left out, and what fits is always there",
+                "it caches; updates and what writes wait for are left out, and the part of its reads that hit is that of the objects that fit",
             );
         }
         let forks = |cycle: &Cycle| match cycle {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use ironorb_model::analysis::bounds::Saturation;
+use ironorb_model::analysis::demands::demands;
 use ironorb_model::analysis::plan::{
     Change, Choice, Growth, Limits, Measure, SearchError, Setting, SimulatedLoad, Target, Verdict, growth,
     read, search, with_load,
@@ -142,6 +143,25 @@ fn fixed_times_exclude_percentiles_below_them() {
         search(&scenario, &[], &targets(&["throughput >= 11 /s"]), Limits::default(), simulate).unwrap();
     let Verdict::Excluded(why) = &outcome.tried[0].verdict else { panic!("{outcome:?}") };
     assert_eq!(why, "calls makes 10.0000 cycles/s at most, for its arrivals");
+}
+
+/// A trace ends: its mean rate, though more than the processor carries, says nothing of its percentiles.
+#[test]
+fn traces_are_not_excluded_for_their_rate() {
+    let mut scenario = open_queue(10, ms(5), 1, None);
+    scenario.classes[0].arrivals = Arrivals::Trace((0..100).map(ms).collect());
+    for target in targets(&["p99 <= 1 s", "utilisation <= 50 %", "throughput >= 20000 /s"]) {
+        assert_eq!(
+            target.excluded_by(&demands(&scenario).unwrap()).is_some(),
+            target.limit == 20_000.0,
+            "{target}"
+        );
+    }
+    let between = Spread::Fixed(ms(1));
+    scenario.classes[0].arrivals = Arrivals::Open { between, burst: 1 };
+    for target in targets(&["p99 <= 1 s", "utilisation <= 50 %", "throughput >= 300 /s"]) {
+        assert!(target.excluded_by(&demands(&scenario).unwrap()).is_some(), "{target}");
+    }
 }
 
 /// A queue before one processor, of which theory knows all: with rate x the response is exponential, of mean 1/(200 - x).

@@ -247,8 +247,8 @@ impl Target {
                 .iter()
                 .zip(&resource.demands)
                 .map(|(class, demand)| match class.load {
-                    Load::Open { rate } => rate * demand.seconds,
-                    Load::Closed { .. } => 0.0,
+                    Load::Open { rate } if class.is_steady => rate * demand.seconds,
+                    Load::Open { .. } | Load::Closed { .. } => 0.0,
                 })
                 .sum();
             let part = asked / (f64::from(resource.servers) * f64::from(resource.copies));
