@@ -94,13 +94,14 @@ pub enum StreamListener {
 }
 
 impl StreamListener {
-    /// Listens at a path; without a path at a TCP port that the system chooses. Returns the address.
+    /// Listens at a path; without a path at a TCP port of this host that the system chooses. Returns the address.
+    ///
     /// # Errors
     /// The system refuses it.
-    pub fn bind(path: Option<&Path>) -> io::Result<(StreamListener, String)> {
+    pub fn bind(host: &str, path: Option<&Path>) -> io::Result<(StreamListener, String)> {
         match path {
             None => {
-                let listener = TcpListener::bind("127.0.0.1:0")?;
+                let listener = TcpListener::bind((host, 0))?;
                 let address = listener.local_addr()?.to_string();
                 Ok((StreamListener::Tcp(listener), address))
             }
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     fn served(path: Option<&Path>) -> String {
-        let (listener, address) = StreamListener::bind(path).unwrap();
+        let (listener, address) = StreamListener::bind("127.0.0.1", path).unwrap();
         std::thread::spawn(move || listener.serve(None));
         address
     }
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn refuses_what_no_benchmark_sends() {
         for (bytes, buffers) in [(BUFFER_BYTES_MAX + 1, 1u64), (0, 1), (1, 0), (u64::MAX, 2)] {
-            let (listener, address) = StreamListener::bind(None).unwrap();
+            let (listener, address) = StreamListener::bind("127.0.0.1", None).unwrap();
             let server = std::thread::spawn(move || listener.serve(None));
             let mut stream = TcpStream::connect(&address).unwrap();
             stream.write_all(&bytes.to_le_bytes()).unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 use ironorb::{ObjectRef, Orb};
 
 use crate::error::BenchError;
+use crate::host::ServerHost;
 use crate::machine::{Layout, pin};
 use crate::measure::{Entry, Label, Side};
 use crate::options::Sides;
@@ -53,12 +54,21 @@ pub(crate) struct Venue<'a> {
     pub(crate) settings: &'static str,
     /// Bytes of the system's queues of each connection. Default: the system's choice.
     pub(crate) queue: Option<Bytes>,
+    /// The host of this ORB's servers. Default: this one.
+    pub(crate) host: Option<&'a ServerHost>,
 }
 
 impl Venue<'static> {
     /// Servers over TCP.
     pub(crate) fn tcp(layout: Option<Layout>) -> Venue<'static> {
-        Venue { layout, transport: Transport::Tcp, folder: Path::new(""), settings: "", queue: None }
+        Venue {
+            layout,
+            transport: Transport::Tcp,
+            folder: Path::new(""),
+            settings: "",
+            queue: None,
+            host: None,
+        }
     }
 }
 
@@ -93,14 +103,21 @@ pub(crate) fn ours(suite: &str, settings: Settings, venue: Venue<'_>) -> Result<
         Some(Bytes(bytes)) => format!("sendQueueBytes={bytes}+receiveQueueBytes={bytes}"),
         None => String::new(),
     });
-    let args = [format!("--endpoint={}", venue.transport.endpoint()), format!("--settings={all}")];
-    let server = Process::start(&[], &format!("{suite}-server"), &args)?;
+    let endpoint = match venue.host.filter(|_| venue.transport == Transport::Tcp) {
+        Some(host) => format!("iiop://{}:0", host.address),
+        None => venue.transport.endpoint().to_owned(),
+    };
+    let args = [format!("--endpoint={endpoint}"), format!("--settings={all}")];
+    let server = Process::start(ServerHost::command(venue.host), &format!("{suite}-server"), &args)?;
     venue.on(|layout| layout.client)?;
     let running = Running::new(server, Client::Ours, &all)?;
     Ok(Contender { label: Label::of(Peer::Ironorb, settings), running: Ok(running) })
 }
 
 fn start_peer(suite: &str, peer: Peer, venue: Venue<'_>) -> Result<Result<Running, String>, BenchError> {
+    if venue.host.is_some() {
+        return Ok(Err("its server listens on this host alone".to_owned()));
+    }
     if venue.transport != Transport::Tcp && matches!(peer, Peer::Jacorb | Peer::Tao) {
         return Ok(Err("it has only TCP".to_owned()));
     }
@@ -139,6 +156,14 @@ impl Contender {
     /// The running processes; an error where there are none.
     pub(crate) fn started(self) -> Result<Running, BenchError> {
         self.running.map_err(|why| BenchError::process(self.label.peer.title(), why))
+    }
+
+    /// How many connections this process's client has, if it is the one that calls.
+    pub(crate) fn connections(&self) -> Option<f64> {
+        match &self.running {
+            Ok(Running { client: Client::Ours, orb, .. }) => Some(orb.status().connections.len() as f64),
+            _ => None,
+        }
     }
 
     /// The contender's side of a group: this process's sample, or the command with which a peer's client

@@ -25,6 +25,7 @@ mod error;
 mod extents;
 mod goal;
 mod hartstone;
+mod host;
 mod idl;
 mod jobs;
 mod latency;

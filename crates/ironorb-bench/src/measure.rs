@@ -169,6 +169,11 @@ impl Label {
         Label::of(Peer::Ironorb, Settings::default())
     }
 
+    /// Whether a row is of this ORB with these settings.
+    pub(crate) fn is_of(&self, row: &Row) -> bool {
+        row.is(&[("peer", &name(self.peer)), ("settings", self.settings.as_str())])
+    }
+
     fn parameters(&self) -> Parameters {
         let mut all = parameters![peer = self.peer, settings = self.settings];
         all.extend(self.invocation.map(|invocation| ("invocation", name(invocation).into())));

@@ -12,6 +12,7 @@ use ironorb_baseline::ring;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::error::BenchError;
+use crate::host::ServerHost;
 use crate::measure::{Sample, SendSample};
 use crate::process::Process;
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
@@ -19,10 +20,10 @@ use crate::variant::Transport;
 
 /// The roles: servers for one connection at a time or for all at once, and a client that only calls.
 pub(crate) const ROLES: &[Role] = &[
-    Role { name: TCP, run: |_| tcp_server(raw::serve) },
+    Role { name: TCP, run: |args| tcp_server(args, raw::serve) },
     Role { name: UNIX, run: |_| unix_server("", raw::serve_unix) },
     Role { name: RINGS, run: |_| unix_server(RING, ring::serve) },
-    Role { name: THREADS, run: |_| tcp_server(raw::serve_at_once) },
+    Role { name: THREADS, run: |args| tcp_server(args, raw::serve_at_once) },
     Role { name: CLIENT, run: client },
 ];
 
@@ -44,9 +45,9 @@ pub(crate) fn server_of(transport: Transport) -> &'static str {
 /// The prefix of the path of a shared-memory server.
 const RING: &str = "shm:";
 
-fn tcp_server(serve: fn(&TcpListener) -> io::Result<()>) -> Result<(), BenchError> {
+fn tcp_server(args: &RoleArgs, serve: fn(&TcpListener) -> io::Result<()>) -> Result<(), BenchError> {
     raise_descriptors();
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("listen"))?;
+    let listener = TcpListener::bind((args.host.as_str(), 0)).map_err(BenchError::io("listen"))?;
     let address = listener.local_addr().map_err(BenchError::io("listen"))?;
     tell(&address.to_string())?;
     serve_until_end(move || serve(&listener))
@@ -97,7 +98,13 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn start(role: &str) -> Result<Plain, BenchError> {
-        let mut process = Process::start(&[], role, &[])?;
+        Plain::start_on(None, role)
+    }
+
+    /// Starts a server on this host, or on another one.
+    pub(crate) fn start_on(host: Option<&ServerHost>, role: &str) -> Result<Plain, BenchError> {
+        let listening = [format!("--host={}", ServerHost::address(host))];
+        let mut process = Process::start(ServerHost::command(host), role, &listening)?;
         Ok(Plain { address: process.address()?, process })
     }
 

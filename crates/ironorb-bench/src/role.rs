@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use ironorb::{Orb, OrbBuilder};
 
 use crate::error::BenchError;
+use crate::host::LOOPBACK;
 use crate::settings::Settings;
 use crate::variant::{Bytes, Transport};
 
@@ -23,6 +24,9 @@ pub(crate) struct RoleArgs {
     /// The address at which an ORB's server listens.
     #[arg(long, default_value = "iiop://127.0.0.1:0")]
     pub(crate) endpoint: String,
+    /// The address at which a plain server listens.
+    #[arg(long, default_value = LOOPBACK)]
+    pub(crate) host: String,
     /// The transport of a plain server.
     #[arg(long, value_enum, default_value = "tcp")]
     pub(crate) transport: Transport,

@@ -27,8 +27,6 @@ pub(super) const ROLE: Role = Role { name: READER, run: reader };
 
 const READER: &str = "caching-reader";
 
-const LAGS: [Duration; 3] = [Duration::from_micros(100), Duration::from_millis(1), Duration::from_millis(10)];
-
 /// How long the first answer after a pause takes at most, which tells of all writes of the other turns.
 const SETTLING: Duration = Duration::from_millis(20);
 
@@ -40,7 +38,10 @@ const NOTES: &str = "Writes of random objects, one after another, while a second
     messages per write: probes and answers, counted by a relay between the reader and the server. In the paper the server sends\n\
     one message for several updates: its writes per message are writes per answer here.";
 
-pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
+pub(super) fn table(run: &Run, objects: usize, lags_us: &[u64]) -> Result<Table, BenchError> {
+    if lags_us.contains(&0) {
+        return Err(BenchError::Unusable("--lags has 0, with which no read is of what is held".to_owned()));
+    }
     let title = "case 4: a write by the lag of the client that reads";
     let table = Table::new("lags", title, Vec::new()).blocks(&["layout"]).notes(NOTES);
     let Some(layout) = Layout::of(&[Placement::OneCore]).pop() else { return Ok(table) };
@@ -55,7 +56,7 @@ pub(super) fn table(run: &Run, objects: usize) -> Result<Table, BenchError> {
     let reader = Reader::start(&told.reference, objects, relay)?;
     pin(layout.client)?;
     let writers = [alone.client(0..objects)?, told.client(0..objects)?.directly(listened)?];
-    let rows = rows(run, &writers, &Rc::new(RefCell::new(reader)))?;
+    let rows = rows(run, &writers, &Rc::new(RefCell::new(reader)), lags_us)?;
     let [one, other] = writers;
     one.end()?;
     other.end()?;
@@ -69,13 +70,14 @@ fn rows(
     run: &Run,
     [alone, told]: &[Client; 2],
     reader: &Rc<RefCell<Reader>>,
+    lags_us: &[u64],
 ) -> Result<Vec<Row>, BenchError> {
     let batch = run.choose(200, 5_000);
     let contest = Contest::of_batches(run.repetitions(15), batch);
     let mut group =
         Group::new(parameters![layout = LAYOUT], Measure::MICROSECONDS, contest, writes(alone, batch));
     let mut tallies = Vec::new();
-    for lag in LAGS {
+    for lag in lags_us.iter().copied().map(Duration::from_micros) {
         let tally = Rc::new(RefCell::new(Tally::default()));
         tallies.push(tally.clone());
         let write = Box::new(writes(told, batch));

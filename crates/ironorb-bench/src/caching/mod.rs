@@ -42,6 +42,9 @@ pub(crate) struct CachingOptions {
     /// How many objects the server of the paper's cases has. Default 100,000.
     #[arg(long)]
     pub(crate) objects: Option<usize>,
+    /// Lags of the reader in case 4, in microseconds.
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000])]
+    pub(crate) lags: Vec<u64>,
     #[command(flatten)]
     pub(crate) rivals: Rivals,
     #[command(flatten)]
@@ -146,7 +149,9 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
             Part::Throughput => throughput::table(&options.run, &options.rivals, objects)
                 .map(|table| vec![table, paper::throughput()]),
             Part::Delays => delays::table(&options.run).map(|table| vec![table]),
-            Part::Lags => lags::table(&options.run, objects).map(|table| vec![table, paper::lags()]),
+            Part::Lags => {
+                lags::table(&options.run, objects, &options.lags).map(|table| vec![table, paper::lags()])
+            }
             Part::Redis => rivals::table(&options.run).map(|table| vec![table]),
             Part::FanOut => fan_out::table(&options.run).map(|table| vec![table]),
         };

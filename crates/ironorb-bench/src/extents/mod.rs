@@ -21,6 +21,9 @@ use crate::variant::Bytes;
 /// `ironorb bench extents`
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ExtentsOptions {
+    /// What to measure.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Part::ALL)]
+    pub(crate) parts: Vec<Part>,
     /// The most objects of an extent. Default: a billion, or as many as the free memory holds.
     #[arg(long)]
     pub(crate) objects: Option<u64>,
@@ -37,6 +40,23 @@ pub(crate) struct ExtentsOptions {
     pub(crate) peer_memory: Bytes,
     #[command(flatten)]
     pub(crate) run: Run,
+}
+
+/// A part of the suite. How long extents take to make is told with any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Elements within the process.
+    Access,
+    /// Calls to random elements.
+    Calls,
+    /// Calls to random objects of other ORBs.
+    Rivals,
+    /// Elements in files.
+    Files,
+}
+
+impl Part {
+    const ALL: [Part; 4] = [Part::Access, Part::Calls, Part::Rivals, Part::Files];
 }
 
 /// The numbers of objects. The first is what all others are compared with.
@@ -63,12 +83,23 @@ pub(crate) fn measure(options: &ExtentsOptions) -> Result<Report, BenchError> {
     report
         .tables
         .push(Table::new("creation", "extents in memory, all of it taken at once", created).notes(CREATION));
-    report.tables.push(access::table(&extents, &options.run)?);
-    report.tables.push(remote::table(&extents, &options.run)?);
-    report.tables.push(rivals::table(&extents, options)?);
-    report.tables.push(remote::paper());
+    let is_asked = |part: Part| options.parts.contains(&part);
+    if is_asked(Part::Access) {
+        report.tables.push(access::table(&extents, &options.run)?);
+    }
+    if is_asked(Part::Calls) {
+        report.tables.push(remote::table(&extents, &options.run)?);
+    }
+    if is_asked(Part::Rivals) {
+        report.tables.push(rivals::table(&extents, options)?);
+    }
+    if is_asked(Part::Calls) {
+        report.tables.push(remote::paper());
+    }
     drop(extents);
-    report.tables.extend(file::tables(options)?);
+    if is_asked(Part::Files) {
+        report.tables.extend(file::tables(options)?);
+    }
     Ok(report)
 }
 

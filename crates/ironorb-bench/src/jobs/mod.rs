@@ -59,6 +59,9 @@ pub(crate) struct JobsOptions {
     /// How long a message takes in the model, in microseconds.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) message_us: f64,
+    /// Cycles of each run of processes, after those in which queues find their length. Default 200.
+    #[arg(long)]
+    pub(crate) cycles: Option<usize>,
     #[command(flatten)]
     pub(crate) run: Run,
 }
@@ -114,7 +117,7 @@ pub(crate) fn measure(options: &JobsOptions) -> Result<Report, BenchError> {
             by_process.borrow_mut().extend(of_processes(way, daemon, &counted));
             Ok(Box::new(Real { counted, ..real }))
         };
-        let cycles = options.run.choose(4, 200);
+        let cycles = options.cycles.unwrap_or(options.run.choose(4, 200)).max(2);
         report.tables.extend(tables(OURS, rows(OURS, options, &real, cycles)?, &usual));
         let by_process = by_process.take();
         if !by_process.is_empty() {

@@ -56,7 +56,8 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     let (mut number, mut rows, mut activations) = (0, Vec::new(), Vec::new());
     for layout in layouts {
         for &transport in &options.transports {
-            let venue = Venue { transport, folder: folder.path(), ..Venue::tcp(Some(layout)) };
+            let host = options.hosts.server_host.as_ref();
+            let venue = Venue { transport, folder: folder.path(), host, ..Venue::tcp(Some(layout)) };
             let mut bench = Bench::start(layout, venue, options)?;
             for group in &groups {
                 number += 1;
@@ -100,7 +101,7 @@ impl Bench {
     /// Starts all servers, and pins the calling thread to the client's processor.
     fn start(layout: Layout, venue: Venue<'_>, options: &LatencyOptions) -> Result<Bench, BenchError> {
         pin(layout.server)?;
-        let plain = Plain::start(plain::server_of(venue.transport))?;
+        let plain = Plain::start_on(venue.host, plain::server_of(venue.transport))?;
         let servers = contender::start("latency", &options.compared(), venue)?;
         let servers = servers.into_iter().map(Server::new).collect();
         Ok(Bench { layout, transport: venue.transport, plain, servers, exchanges: HashMap::new() })
@@ -161,7 +162,14 @@ impl Bench {
                 measured.enter(label, server.side(slot, calls, &data)?.0);
             }
         }
-        measured.run()
+        let mut rows = measured.run()?;
+        for server in &self.servers {
+            let connections = server.contender.connections();
+            for row in rows.iter_mut().filter(|row| server.contender.label.is_of(row)) {
+                connections.into_iter().for_each(|open| row.add_number("connections", open));
+            }
+        }
+        Ok(rows)
     }
 }
 
@@ -241,7 +249,8 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
     let groups = if options.is_filtered() { plan::groups(options) } else { plan::analysed() };
     let mut rows = Vec::new();
     for layout in Layout::of(&options.placements) {
-        let venue = Venue { folder: folder.path(), ..Venue::tcp(Some(layout)) };
+        let host = options.hosts.server_host.as_ref();
+        let venue = Venue { folder: folder.path(), host, ..Venue::tcp(Some(layout)) };
         let mut server = Server::new(contender::ours("latency", Settings::known(watch::SETTINGS), venue)?);
         let watch = server.watch()?;
         for group in &groups {

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use crate::host::Hosts;
 use crate::machine::Placement;
 use crate::options::{Run, Sides};
 use crate::sequences::{Algorithm, Calls};
@@ -56,6 +57,8 @@ pub(crate) struct LatencyOptions {
     /// void, 1,024 octets and 1,024 structs on 1 and 500 objects. Needs a build with the feature `probes`.
     #[arg(long)]
     pub(crate) breakdown: bool,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
     #[command(flatten)]
     pub(crate) run: Run,
 }

@@ -16,6 +16,7 @@ pub(crate) use options::TtcpOptions;
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
+use crate::host::ServerHost;
 use crate::machine::{Layout, Unpin, pin};
 use crate::measure::{Contest, Group, Label, Sample};
 use crate::plain::serve_until_end;
@@ -59,7 +60,7 @@ pub(crate) fn measure(options: &TtcpOptions) -> Result<Report, BenchError> {
                 ));
                 rates.extend(servers.throughput(buffer, flow, options)?);
             }
-            for (call, ty, elements) in CALLS {
+            for (call, ty, elements) in CALLS.into_iter().filter(|_| !options.rates_only) {
                 crate::note(format_args!("measuring single calls, {call} over {over}"));
                 calls.extend(servers.calls(
                     call,
@@ -141,9 +142,11 @@ impl Servers {
         let folder = tempfile::tempdir().map_err(BenchError::io("make a folder for sockets"))?;
         let queue = options.queue;
         pin(layout.server)?;
-        let mut args = vec![format!("--transport={}", name(transport))];
+        let host = options.hosts.server_host.as_ref();
+        let listening = format!("--host={}", ServerHost::address(host));
+        let mut args = vec![format!("--transport={}", name(transport)), listening];
         args.extend(queue.map(|bytes| format!("--queue={bytes}")));
-        let mut process = Process::start(&[], "ttcp-plain-server", &args)?;
+        let mut process = Process::start(ServerHost::command(host), "ttcp-plain-server", &args)?;
         let plain = process.address()?;
         let venue = venue(layout, options);
         let venue = Venue { transport, folder: folder.path(), ..venue };
@@ -232,9 +235,10 @@ impl Servers {
 
 /// The place of this suite's servers. One sequence is served after another, even if the machine is so slow that
 /// a servant seems to be blocked.
-fn venue(layout: Layout, options: &TtcpOptions) -> Venue<'static> {
+fn venue(layout: Layout, options: &TtcpOptions) -> Venue<'_> {
     let settings = "threadsPerConnectionMax=1";
-    Venue { settings, queue: options.queue, ..Venue::tcp(Some(layout)) }
+    let host = options.hosts.server_host.as_ref();
+    Venue { settings, queue: options.queue, host, ..Venue::tcp(Some(layout)) }
 }
 
 /// Charts of throughput by the size of a buffer.
@@ -259,8 +263,9 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
 /// Receives bytes over a plain stream until standard input ends. The first line has its address.
 fn plain_server(args: &RoleArgs) -> Result<(), BenchError> {
     let path = std::env::temp_dir().join(format!("ironorb-ttcp-{}", std::process::id()));
-    let (listener, address) = StreamListener::bind((args.transport == Transport::Unix).then_some(&path))
-        .map_err(BenchError::io("listen"))?;
+    let (listener, address) =
+        StreamListener::bind(&args.host, (args.transport == Transport::Unix).then_some(&path))
+            .map_err(BenchError::io("listen"))?;
     tell(&address)?;
     let queue_bytes = args.queue.map(|bytes| bytes.0);
     let served = serve_until_end(move || listener.serve(queue_bytes));

@@ -1,5 +1,6 @@
 //! The options of `ironorb bench ttcp`.
 
+use crate::host::Hosts;
 use crate::machine::Placement;
 use crate::options::{Run, Sides};
 use crate::variant::{Bytes, DataType, Invocation, Mode, ServantKind, Transport};
@@ -41,11 +42,16 @@ pub(crate) struct TtcpOptions {
     /// Measure only single calls, not throughput.
     #[arg(long)]
     pub(crate) latency_only: bool,
+    /// Measure only throughput, not single calls.
+    #[arg(long, conflicts_with = "latency_only")]
+    pub(crate) rates_only: bool,
     /// Show where the time of either side goes, in the categories of the paper's Tables 1 to 3, instead of
     /// bytes per second. Default calls: octets and structs in 128K, oneway to static skeletons and twoway to
     /// dynamic ones. Needs a build with the feature `probes`.
     #[arg(long, conflicts_with = "latency_only")]
     pub(crate) breakdown: bool,
+    #[command(flatten)]
+    pub(crate) hosts: Hosts,
     #[command(flatten)]
     pub(crate) run: Run,
 }
