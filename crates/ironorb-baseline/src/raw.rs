@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -30,8 +31,21 @@ pub struct RawClient<S = TcpStream> {
 impl RawClient {
     /// Connects to a process that runs [`serve`], and agrees on the numbers of bytes. Blocks.
     pub fn connect(address: SocketAddr, exchange: Exchange) -> io::Result<RawClient> {
+        RawClient::connect_with_queues(address, None, exchange)
+    }
+
+    /// As [`RawClient::connect`], with so many bytes in each of the socket's queues.
+    ///
+    /// # Errors
+    /// The system refuses the connection or the queues, or the server the numbers of bytes.
+    pub fn connect_with_queues(
+        address: SocketAddr,
+        queue_bytes: Option<usize>,
+        exchange: Exchange,
+    ) -> io::Result<RawClient> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
+        queue_bytes.map_or(Ok(()), |bytes| set_queues(&stream, bytes))?;
         RawClient::agree(stream, exchange)
     }
 }
@@ -66,6 +80,16 @@ impl<S: Read + Write> RawClient<S> {
         }
         self.stream.read_exact(&mut self.reply)
     }
+}
+
+/// Gives a socket queues of so many bytes, or those that a listener accepts.
+///
+/// # Errors
+/// The system refuses it.
+pub fn set_queues(socket: impl AsFd, bytes: usize) -> io::Result<()> {
+    rustix::net::sockopt::set_socket_send_buffer_size(&socket, bytes)?;
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+    Ok(())
 }
 
 /// Serves one connection after another until accepting fails.

@@ -10,6 +10,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
+use crate::raw::set_queues;
+
 /// Bytes of an answer: the length of a GIOP reply without results.
 const ANSWER_BYTES: usize = 24;
 
@@ -179,9 +181,7 @@ impl Stream {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
         };
-        rustix::net::sockopt::set_socket_send_buffer_size(fd, bytes)?;
-        rustix::net::sockopt::set_socket_recv_buffer_size(fd, bytes)?;
-        Ok(())
+        set_queues(fd, bytes)
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn measure(options: &ConcurrencyOptions) -> Result<Report, BenchError
 /// it makes as many calls, and then answers.
 fn client(args: &RoleArgs) -> Result<(), BenchError> {
     if args.row == "plain" {
-        return calls_on_request(&mut *plain::sample(&args.at, plain::exchange_of(args))?);
+        return calls_on_request(&mut *plain::sample(&args.at, None, plain::exchange_of(args))?);
     }
     let orb = args.settings.builder().no_endpoint().build()?;
     let cubit: CubitRef = orb.string_to_object(&args.at)?.narrow_unchecked();

@@ -16,7 +16,7 @@ use crate::host::ServerHost;
 use crate::measure::{Sample, SendSample};
 use crate::process::Process;
 use crate::role::{Role, RoleArgs, tell, wait_for_end};
-use crate::variant::Transport;
+use crate::variant::{Bytes, Transport};
 
 /// The roles: servers for one connection at a time or for all at once, and a client that only calls.
 pub(crate) const ROLES: &[Role] = &[
@@ -48,6 +48,8 @@ const RING: &str = "shm:";
 fn tcp_server(args: &RoleArgs, serve: fn(&TcpListener) -> io::Result<()>) -> Result<(), BenchError> {
     raise_descriptors();
     let listener = TcpListener::bind((args.host.as_str(), 0)).map_err(BenchError::io("listen"))?;
+    let queues = args.queue.map_or(Ok(()), |bytes| raw::set_queues(&listener, bytes.0));
+    queues.map_err(BenchError::io("give a socket its queues"))?;
     let address = listener.local_addr().map_err(BenchError::io("listen"))?;
     tell(&address.to_string())?;
     serve_until_end(move || serve(&listener))
@@ -74,7 +76,7 @@ pub(crate) fn serve_until_end(
 }
 
 fn client(args: &RoleArgs) -> Result<(), BenchError> {
-    let mut sample = sample(&args.at, exchange_of(args))?;
+    let mut sample = sample(&args.at, args.queue, exchange_of(args))?;
     (0..args.samples).try_for_each(|_| sample())
 }
 
@@ -93,29 +95,39 @@ pub(crate) fn exchange_arg(exchange: Exchange) -> String {
 /// A plain server in a process of its own.
 pub(crate) struct Plain {
     pub(crate) address: String,
+    queue: Option<Bytes>,
     pub(crate) process: Process,
 }
 
 impl Plain {
     pub(crate) fn start(role: &str) -> Result<Plain, BenchError> {
-        Plain::start_on(None, role)
+        Plain::start_on(None, None, role)
     }
 
-    /// Starts a server on this host, or on another one.
-    pub(crate) fn start_on(host: Option<&ServerHost>, role: &str) -> Result<Plain, BenchError> {
-        let listening = [format!("--host={}", ServerHost::address(host))];
-        let mut process = Process::start(ServerHost::command(host), role, &listening)?;
-        Ok(Plain { address: process.address()?, process })
+    /// Starts a server on this host, or on another one, whose connections over TCP have queues of so many bytes.
+    pub(crate) fn start_on(
+        host: Option<&ServerHost>,
+        queue: Option<Bytes>,
+        role: &str,
+    ) -> Result<Plain, BenchError> {
+        let mut args = vec![format!("--host={}", ServerHost::address(host))];
+        args.extend(queue.map(|bytes| format!("--queue={bytes}")));
+        let mut process = Process::start(ServerHost::command(host), role, &args)?;
+        Ok(Plain { address: process.address()?, queue, process })
     }
 
     /// A sample of exchanges over a connection of its own.
     pub(crate) fn sample(&self, exchange: Exchange) -> Result<SendSample, BenchError> {
-        sample(&self.address, exchange)
+        sample(&self.address, self.queue, exchange)
     }
 }
 
 /// A sample for a server's address: a path, with or without [`RING`] in front, or a host and port.
-pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, BenchError> {
+pub(crate) fn sample(
+    address: &str,
+    queue: Option<Bytes>,
+    exchange: Exchange,
+) -> Result<SendSample, BenchError> {
     let connect = || BenchError::io(format!("connect to {address}"));
     if let Some(path) = address.strip_prefix(RING) {
         let client = ring::connect(path).and_then(|ring| RawClient::agree(ring, exchange));
@@ -126,7 +138,8 @@ pub(crate) fn sample(address: &str, exchange: Exchange) -> Result<SendSample, Be
     }
     let wrong = |_| BenchError::process(TCP, format!("printed {address:?}, which is not an address"));
     let parsed = address.parse().map_err(wrong)?;
-    Ok(again(RawClient::connect(parsed, exchange).map_err(connect())?))
+    let queue = queue.map(|bytes| bytes.0);
+    Ok(again(RawClient::connect_with_queues(parsed, queue, exchange).map_err(connect())?))
 }
 
 fn again<S: io::Read + io::Write + Send + 'static>(mut client: RawClient<S>) -> SendSample {

@@ -57,7 +57,13 @@ pub(crate) fn measure(options: &LatencyOptions) -> Result<Report, BenchError> {
     for layout in layouts {
         for &transport in &options.transports {
             let host = options.hosts.server_host.as_ref();
-            let venue = Venue { transport, folder: folder.path(), host, ..Venue::tcp(Some(layout)) };
+            let venue = Venue {
+                transport,
+                folder: folder.path(),
+                host,
+                queue: options.queue,
+                ..Venue::tcp(Some(layout))
+            };
             let mut bench = Bench::start(layout, venue, options)?;
             for group in &groups {
                 number += 1;
@@ -101,7 +107,7 @@ impl Bench {
     /// Starts all servers, and pins the calling thread to the client's processor.
     fn start(layout: Layout, venue: Venue<'_>, options: &LatencyOptions) -> Result<Bench, BenchError> {
         pin(layout.server)?;
-        let plain = Plain::start_on(venue.host, plain::server_of(venue.transport))?;
+        let plain = Plain::start_on(venue.host, venue.queue, plain::server_of(venue.transport))?;
         let servers = contender::start("latency", &options.compared(), venue)?;
         let servers = servers.into_iter().map(Server::new).collect();
         Ok(Bench { layout, transport: venue.transport, plain, servers, exchanges: HashMap::new() })
@@ -250,7 +256,7 @@ fn watched(options: &LatencyOptions, folder: &tempfile::TempDir) -> Result<Vec<R
     let mut rows = Vec::new();
     for layout in Layout::of(&options.placements) {
         let host = options.hosts.server_host.as_ref();
-        let venue = Venue { folder: folder.path(), host, ..Venue::tcp(Some(layout)) };
+        let venue = Venue { folder: folder.path(), host, queue: options.queue, ..Venue::tcp(Some(layout)) };
         let mut server = Server::new(contender::ours("latency", Settings::known(watch::SETTINGS), venue)?);
         let watch = server.watch()?;
         for group in &groups {

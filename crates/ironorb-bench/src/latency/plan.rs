@@ -6,7 +6,7 @@ use crate::host::Hosts;
 use crate::machine::Placement;
 use crate::options::{Run, Sides};
 use crate::sequences::{Algorithm, Calls};
-use crate::variant::{DataType, Invocation, Mode, Transport};
+use crate::variant::{Bytes, DataType, Invocation, Mode, Transport};
 
 /// `ironorb bench latency`
 ///
@@ -47,6 +47,9 @@ pub(crate) struct LatencyOptions {
     /// The processors that client and server are pinned to.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Placement::OneCore])]
     pub(crate) placements: Vec<Placement>,
+    /// Bytes of the system's send and receive queues of each connection, 64K in the paper. Default: the system's choice.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) queue: Option<Bytes>,
     /// How often each object is called, and the length of a train.
     #[arg(long, default_value_t = 100)]
     pub(crate) iterations: usize,
