@@ -51,6 +51,7 @@ mod number_portability;
 mod one_error;
 mod oneway_batching;
 mod owned_arguments;
+mod papers_command;
 mod parallel;
 mod portfolio;
 mod priority_limits;

@@ -65,7 +65,7 @@ pub(crate) struct Plot {
 }
 
 /// Colors that are easy to tell apart. The baseline is black.
-const COLORS: [RGBColor; 9] = [
+pub(crate) const COLORS: [RGBColor; 9] = [
     RGBColor(0, 40, 200),
     RGBColor(0, 150, 130),
     RGBColor(230, 90, 0),
@@ -119,6 +119,9 @@ fn texts(row: &Row, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| row.text(name)).filter(|text| !text.is_empty()).collect()
 }
 
+/// The pixels of a plot in width and height.
+const SIZE: (u32, u32) = (760, 420);
+
 /// The beginning of every page.
 pub(crate) fn head(title: &str) -> String {
     let title = escape(title);
@@ -147,8 +150,15 @@ impl Chart {
     /// The chart as a figure of a page.
     pub(crate) fn html(&self) -> Result<String, BenchError> {
         let mut figure = format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&self.title));
-        figure.push_str(&self.svg()?);
-        figure.push_str("<ul>\n");
+        figure.push_str(&self.svg(SIZE)?);
+        figure.push_str(&self.legend());
+        figure.push_str("</figure>\n");
+        Ok(figure)
+    }
+
+    /// The names of all series, and the notes, as a list.
+    pub(crate) fn legend(&self) -> String {
+        let mut figure = "<ul>\n".to_owned();
         // Writing to a String cannot fail.
         for (sign, series) in [("&#9632;", &self.lines), ("&#215;", &self.crosses)] {
             for Series { label, color: RGBColor(red, green, blue), .. } in series {
@@ -162,11 +172,12 @@ impl Chart {
         for note in &self.notes {
             let _ = writeln!(figure, "<li>{}</li>", escape(note));
         }
-        figure.push_str("</ul>\n</figure>\n");
-        Ok(figure)
+        figure.push_str("</ul>\n");
+        figure
     }
 
-    fn svg(&self) -> Result<String, BenchError> {
+    /// The plot alone, of so many pixels in width and height; a page may show it in any width.
+    pub(crate) fn svg(&self, size: (u32, u32)) -> Result<String, BenchError> {
         let range = |of: fn(&(f64, f64)) -> f64| {
             let points = self.lines.iter().chain(&self.crosses).flat_map(|series| &series.points);
             points
@@ -180,7 +191,7 @@ impl Chart {
             return Ok("<p>nothing was measured</p>\n".to_owned());
         }
         let mut svg = String::new();
-        self.draw(&mut svg, self.x.around(left, right), (low, high))
+        self.draw(&mut svg, size, self.x.around(left, right), (low, high))
             .map_err(|e| BenchError::Unusable(format!("the plot {:?} cannot be drawn: {e}", self.title)))?;
         Ok(svg)
     }
@@ -190,32 +201,39 @@ impl Chart {
     fn draw(
         &self,
         svg: &mut String,
+        size: (u32, u32),
         (left, right): (f64, f64),
         (low, high): (f64, f64),
     ) -> Result<(), Box<dyn std::error::Error>> {
-        let area = SVGBackend::with_string(svg, (760, 420)).into_drawing_area();
+        let area = SVGBackend::with_string(svg, size).into_drawing_area();
         area.fill(&WHITE)?;
         let mut builder = ChartBuilder::on(&area);
         builder.margin(12).x_label_area_size(36).y_label_area_size(72);
         match self.y.scale {
             Scale::Linear => {
-                self.fill(&mut builder.build_cartesian_2d(left..right, 0.0..(high * 1.1).max(1e-9))?)?;
+                let mut plane = builder.build_cartesian_2d(left..right, 0.0..(high * 1.1).max(1e-9))?;
+                self.fill(&mut plane, size)?;
             }
             Scale::Log2 | Scale::Log10 => {
                 let range = (low * 0.7..high * 1.4).log_scale();
-                self.fill(&mut builder.build_cartesian_2d(left..right, range)?)?;
+                self.fill(&mut builder.build_cartesian_2d(left..right, range)?, size)?;
             }
         }
         area.present()?;
         Ok(())
     }
 
-    fn fill<Y>(&self, chart: &mut Plane<'_, '_, Y>) -> Result<(), Box<dyn std::error::Error>>
+    fn fill<Y>(
+        &self,
+        chart: &mut Plane<'_, '_, Y>,
+        size: (u32, u32),
+    ) -> Result<(), Box<dyn std::error::Error>>
     where
         Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         let x = chart.x_range();
         let labels = match self.x.scale {
+            Scale::Linear if size.0 < SIZE.0 / 2 => 5,
             Scale::Linear => 8,
             Scale::Log2 | Scale::Log10 => (x.end - x.start).ceil() as usize + 1,
         };

@@ -34,6 +34,7 @@ mod measure;
 mod options;
 mod overhead;
 mod paced;
+mod papers;
 mod peers;
 mod plain;
 mod process;
@@ -80,6 +81,7 @@ use jobs::JobsOptions;
 use latency::LatencyOptions;
 use options::Run;
 use overhead::OverheadOptions;
+use papers::PapersOptions;
 use realtime::RealtimeOptions;
 use role::RoleArgs;
 use tail::TailOptions;
@@ -135,6 +137,8 @@ enum BenchCommand {
     Hartstone(HartstoneOptions),
     /// Run every suite that has goals, and put the results on one page with the list of goals.
     All(AllOptions),
+    /// Measure every figure and table of five papers again, and judge each of their conclusions on one page.
+    Papers(PapersOptions),
     /// Build the programs with which other ORBs take part, as far as their packages are installed.
     Peers,
     /// Run one process of a benchmark.
@@ -176,6 +180,7 @@ const ROLES: &[&[Role]] = &[
 pub fn run(bench: &Bench) -> Result<(), BenchError> {
     match &bench.command {
         BenchCommand::Peers => peers::peers(),
+        BenchCommand::Papers(options) => papers::papers(options),
         BenchCommand::Role(args) => role::run(ROLES, args),
         BenchCommand::All(options) => render::publish(&all(options)?, &options.run),
         suite => render::publish(&[suite.measure()?], suite.run()),
@@ -197,7 +202,7 @@ macro_rules! suites {
             fn measure(&self) -> Result<Report, BenchError> {
                 match self {
                     $(BenchCommand::$suite(options) => $module::measure(options).map(Report::with_goals),)*
-                    BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
+                    BenchCommand::All(_) | BenchCommand::Papers(_) | BenchCommand::Peers | BenchCommand::Role(_) => {
                         Err(BenchError::process("bench", "is asked for no suite"))
                     }
                 }
@@ -206,7 +211,7 @@ macro_rules! suites {
             fn run(&self) -> &Run {
                 match self {
                     $(BenchCommand::$suite(options) => &options.run,)*
-                    BenchCommand::All(_) | BenchCommand::Peers | BenchCommand::Role(_) => &Run::DEFAULT,
+                    BenchCommand::All(_) | BenchCommand::Papers(_) | BenchCommand::Peers | BenchCommand::Role(_) => &Run::DEFAULT,
                 }
             }
         }

@@ -61,6 +61,17 @@ impl Machine {
         }
     }
 
+    /// What rows of one run must have in common: what they are called, and what they are here.
+    pub(crate) fn identity(&self) -> [(&'static str, String); 5] {
+        [
+            ("processor", self.processor.clone()),
+            ("processors", self.processors.to_string()),
+            ("kernel", self.kernel.clone()),
+            ("profile", self.profile.to_owned()),
+            ("commit", self.commit.to_owned()),
+        ]
+    }
+
     /// The measurement is over.
     pub(crate) fn end(&mut self) {
         self.steal_ms = steal().saturating_sub(self.steal_before).as_secs_f64() * 1e3;

@@ -12,6 +12,7 @@ mod paper;
 use ironorb_baseline::stream::{Flow, StreamListener, StreamSender};
 
 pub(crate) use options::TtcpOptions;
+pub(crate) use paper::shares as shares_of_paper;
 
 use crate::chart::{Axis, Chart, Plot, Scale};
 use crate::contender::{self, Venue};

@@ -16,7 +16,7 @@ const BUFFER: Bytes = Bytes(128 << 10);
 
 /// The profiles of Tables 1 to 3: milliseconds and per cent of the largest categories of each column, the largest
 /// first. Orbix cannot send a request again. A column of ORBeline without a way is one of reused requests.
-pub(super) fn shares() -> Vec<Row> {
+pub(crate) fn shares() -> Vec<Row> {
     Row::quoted(include_str!("paper.csv"), 2)
 }
 

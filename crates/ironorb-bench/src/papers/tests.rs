@@ -1,0 +1,274 @@
+//! The catalogue is complete, its conclusions are judged by rows alone, runs go on where they have ended, and the page hangs together.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use clap::Parser as _;
+
+use super::catalogue::{Place, Shows, papers};
+use super::rows::Measured;
+use super::*;
+use crate::BenchCommand;
+
+mod worlds;
+
+use worlds::World;
+
+#[derive(clap::Parser)]
+struct Alone {
+    #[command(subcommand)]
+    command: BenchCommand,
+}
+
+fn configurations() -> impl Iterator<Item = &'static Configuration> {
+    papers().into_iter().flat_map(|paper| paper.configurations)
+}
+
+#[test]
+fn every_figure_and_table_has_an_entry() {
+    let numbers = |kind: &'static str, of: std::ops::RangeInclusive<u32>| {
+        of.map(move |number| format!("{kind}-{number}"))
+    };
+    let all: [(&str, Vec<String>); 5] = [
+        ("tao-97", numbers("figure", 4..=18).chain(numbers("table", 1..=2)).collect()),
+        ("rt-99", numbers("figure", 3..=10).collect()),
+        ("minorb-99", numbers("figure", 3..=6).collect()),
+        ("dii-96", numbers("figure", 2..=8).chain(numbers("table", 1..=3)).collect()),
+        ("par-04", numbers("table", 1..=3).chain(numbers("figure", 1..=2)).collect()),
+    ];
+    for (paper, (tag, wanted)) in papers().into_iter().zip(all) {
+        let found: Vec<&str> = paper.figures.iter().map(|figure| figure.name).collect();
+        assert_eq!((paper.tag, found), (tag, wanted.iter().map(String::as_str).collect()));
+        for figure in paper.figures {
+            let known = paper.configurations.iter().any(|it| it.name == figure.configuration);
+            assert!(known, "{tag} {}: {}", figure.name, figure.configuration);
+        }
+        assert!(paper.conclusions.len() >= 14 && !paper.differs.is_empty(), "{tag}");
+    }
+}
+
+#[test]
+fn every_part_is_a_command_line_of_a_suite() {
+    let mut names: Vec<&str> = configurations().map(|configuration| configuration.name).collect();
+    for configuration in configurations() {
+        for is_quick in [false, true] {
+            for part in 0..configuration.parts() {
+                let words = configuration.words(part, is_quick, "other");
+                let line = [&["bench".to_owned()], &words[..]].concat();
+                let parsed = Alone::try_parse_from(&line).map(|alone| alone.command.run().quick);
+                assert!(parsed.is_ok(), "{line:?}: {}", parsed.unwrap_err());
+                assert!(!words.iter().any(|word| word.contains('{')), "{line:?}");
+                // Where there is a second host, the suite knows of it.
+                let with_host = [&line[..], &["--server-host=10.0.0.2=nsenter".to_owned()]].concat();
+                let has_host = Alone::try_parse_from(&with_host).is_ok();
+                assert!(has_host || !configuration.place.has_two_hosts(), "{line:?}");
+                let is_breakdown = words.iter().any(|word| word == "--breakdown");
+                assert_eq!(is_breakdown, configuration.place.needs_probes(), "{line:?}");
+            }
+        }
+    }
+    let number = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), number, "each configuration has a name of its own");
+}
+
+#[test]
+fn a_whole_run_is_estimated_at_two_and_a_half_hours_and_a_quick_one_at_ten_minutes() {
+    let all = |is_quick: bool| {
+        configurations().map(|it| it.seconds(is_quick) * it.parts() as f64).sum::<f64>() / 60.0
+    };
+    let (whole, quick) = (all(false), all(true));
+    assert!((60.0..=150.0).contains(&whole), "{whole} minutes");
+    assert!((2.0..=10.0).contains(&quick), "{quick} minutes");
+}
+
+#[test]
+fn every_conclusion_holds_in_one_world_and_does_not_in_another() {
+    let worlds = World::ALL.map(|world| world.rows());
+    for paper in papers() {
+        for conclusion in paper.conclusions {
+            let verdicts = worlds.each_ref().map(|rows| conclusion.judge(rows));
+            for wanted in [true, false] {
+                let found = verdicts.iter().any(|verdict| verdict.same == Some(wanted));
+                assert!(found, "{}, {:?}: never {wanted}: {verdicts:?}", paper.tag, conclusion.theirs);
+            }
+            for verdict in &verdicts {
+                assert!(!verdict.ours.contains("{}"), "{verdict:?}");
+                assert!(verdict.same.is_none() || !verdict.why.is_empty(), "{verdict:?}");
+            }
+            let nothing = conclusion.judge(&Measured::default());
+            assert_eq!(
+                (nothing.same, nothing.ours.as_str()),
+                (None, "not measured"),
+                "{:?}",
+                conclusion.theirs
+            );
+        }
+    }
+}
+
+#[test]
+fn the_numbers_of_a_paper_make_its_conclusions_hold() {
+    let rows = World::OfPapers.rows();
+    let par_04 = papers()[4];
+    let others: Vec<&str> = par_04
+        .conclusions
+        .iter()
+        .filter(|conclusion| conclusion.judge(&rows).same != Some(true))
+        .map(|conclusion| conclusion.theirs)
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn curves_stand_beside_the_papers_points() {
+    let rows = World::OfPapers.rows();
+    for paper in papers() {
+        for figure in paper.figures {
+            match &figure.shows {
+                Shows::Curves(curves) => {
+                    let chart = page::chart(figure.title, curves, rows.of(figure.configuration));
+                    assert!(!chart.lines.is_empty(), "{} {}", paper.tag, figure.name);
+                    assert_eq!(chart.crosses.len(), curves.paper.len());
+                    let is_ordered = |points: &[(f64, f64)]| points.is_sorted_by(|a, b| a.0 < b.0);
+                    assert!(chart.lines.iter().all(|line| is_ordered(&line.points)), "{}", figure.name);
+                }
+                Shows::Table(grid) => {
+                    let grid = grid(&rows);
+                    assert!(!grid.lines.is_empty(), "{} {}", paper.tag, figure.name);
+                    let width = grid.columns.len();
+                    assert!(
+                        grid.lines.iter().all(|line| line.len() == width),
+                        "{} {}",
+                        paper.tag,
+                        figure.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The page of a world, as a whole or a quick run.
+fn page_of(world: World, names: &[&str], is_quick: bool) -> String {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let (chosen, measured) = (choose(&names).unwrap(), world.rows());
+    let page = Page {
+        chosen: &chosen,
+        measured: &measured,
+        is_quick,
+        machine: "a < b".to_owned(),
+        notes: vec!["A note.".to_owned()],
+        missing: BTreeMap::from([("breakdown", "no probes".to_owned())]),
+        commands: configurations().map(|it| (it.name, vec!["ironorb bench".to_owned()])).collect(),
+    };
+    page.html().unwrap()
+}
+
+/// The texts between this and a quotation mark.
+fn quoted<'a>(page: &'a str, before: &str) -> Vec<&'a str> {
+    page.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn links_of_the_page_lead_to_places_of_it_and_quick_runs_say_so_in_each_heading() {
+    for (names, is_quick) in [(&[][..], false), (&[], true), (&["dii-96", "tao-97/figure-8"], false)] {
+        let page = page_of(World::OfPapers, names, is_quick);
+        let (links, mut ids) = (quoted(&page, "href=\""), quoted(&page, " id=\""));
+        assert!(links.len() > 5);
+        for link in links {
+            let place = link.strip_prefix('#').expect("no link leads out of the page");
+            assert!(ids.contains(&place), "{link}");
+        }
+        let number = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), number, "each place has an id of its own");
+        let headings = page.lines().filter(|line| line.starts_with("<h") && line.contains("</h"));
+        assert!(headings.clone().count() > 5);
+        assert!(
+            headings.clone().all(|line| line.contains("(quick run)") == is_quick),
+            "{:?}",
+            headings.collect::<Vec<_>>()
+        );
+        assert!(page.ends_with("</html>\n") && !page.contains("src=") && page.contains("a &lt; b"));
+        assert_eq!(page.contains("verdicts may be wrong"), is_quick);
+    }
+}
+
+#[test]
+fn a_page_has_a_row_for_each_conclusion_of_the_papers_that_are_chosen_as_a_whole() {
+    let page = page_of(World::Modern, &["dii-96", "tao-97/figure-8"], false);
+    let wanted = papers()[3].conclusions.len();
+    assert_eq!(page.matches("data-label=\"Theirs\"").count(), wanted);
+    assert!(page.contains("not the same") && page.contains("Not all was measured: no probes"));
+    // One plot for wide windows and one for narrow ones.
+    let plots =
+        papers()[3].figures.iter().filter(|figure| matches!(figure.shows, Shows::Curves(_))).count() + 1;
+    assert_eq!(page.matches("<svg").count(), 2 * plots);
+}
+
+#[test]
+fn what_is_chosen_is_known_by_name() {
+    assert_eq!(choose(&[]).unwrap().len(), 5);
+    let chosen = choose(&["rt-99".to_owned(), "tao-97/figure-8".to_owned()]).unwrap();
+    let names: Vec<Vec<&str>> = chosen
+        .iter()
+        .map(|it| it.configurations().map(|configuration| configuration.name).collect())
+        .collect();
+    assert_eq!(names, [vec!["void-robin"], vec!["high-and-low", "cubit", "overhead"]]);
+    let error = choose(&["tao-97/figure-99".to_owned()]).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("figure-99") && error.contains("minorb-99"), "{error}");
+}
+
+fn identity_of_tests() -> Identity {
+    vec![("commit", "abc".to_owned()), ("run", "quick".to_owned())]
+}
+
+/// Runs with a suite that fails where it is told to. Returns the parts that ran, and what is missing.
+fn run_of(folder: &Path, fails_at: Option<usize>) -> (Vec<String>, Vec<&'static str>) {
+    let chosen = choose(&["par-04/table-3".to_owned(), "rt-99/figure-7".to_owned()]).unwrap();
+    let state = State::open(folder, identity_of_tests()).unwrap();
+    let ran = RefCell::new(Vec::new());
+    let missing = measure(&chosen, &state, |configuration, part, _| {
+        ran.borrow_mut().push(format!("{} {part}", configuration.name));
+        let row = r#"{"kind":"row","us":1,"machine":{"commit":"abc"}}"#.to_owned();
+        Ok(if Some(part) == fails_at { Err("it ends".to_owned()) } else { Ok(("bench".to_owned(), row)) })
+    });
+    (ran.into_inner(), missing.unwrap().into_keys().collect())
+}
+
+#[test]
+fn a_run_goes_on_where_one_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, missing) = run_of(folder.path(), Some(2));
+    assert_eq!(ran, ["cubit 0", "exponential 0", "exponential 1", "exponential 2", "exponential 3"]);
+    assert_eq!(missing, ["exponential"]);
+    assert_eq!(run_of(folder.path(), None), (vec!["exponential 2".to_owned()], Vec::new()));
+    assert_eq!(run_of(folder.path(), None), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn parts_take_as_long_as_others_of_their_configuration_or_as_estimated_at_the_pace_of_all() {
+    const OF: fn(&'static str, u32) -> Configuration =
+        |name, seconds| Configuration::new(name, "echo", [seconds, 1]);
+    let (first, second) = (OF("first", 10), OF("second", 30));
+    let mut pace = Pace::new(false);
+    assert_eq!(pace.of(&second), 30.0);
+    pace.took(&first, &[4.0]);
+    pace.took(&first, &[4.0, 6.0]);
+    assert_eq!((pace.of(&first), pace.of(&second)), (5.0, 15.0), "half as long as estimated");
+    assert_eq!([59.4, 61.0, 7_320.0].map(spoken), ["59 s", "1 min", "2 h 2 min"]);
+}
+
+#[test]
+fn a_program_without_probes_says_how_to_get_one_with_them() {
+    let runner =
+        Runner { is_quick: true, class: "other".to_owned(), hosts: None, probes: Err("it needs".to_owned()) };
+    let of = |place| configurations().find(|configuration| configuration.place == place).unwrap();
+    let files = || ["new", "log"].map(PathBuf::from);
+    let done = runner.run(of(Place::Probes), 0, files()).unwrap();
+    assert_eq!(done.unwrap_err(), "it needs");
+    assert!(runner.commands(of(Place::Probes))[0].starts_with("ironorb-probes bench latency --breakdown"));
+}
