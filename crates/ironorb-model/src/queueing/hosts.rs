@@ -111,7 +111,7 @@ impl World<'_> {
 const LISTED_MAX: usize = 16;
 
 /// Lists resources one by one, or as one if there are many: its use and queue are the means, and its greatest queue is the greatest of all.
-pub(super) fn add_each_or_all(
+pub fn add_each_or_all(
     into: &mut Vec<ResourceObservations>,
     each: Vec<ResourceObservations>,
     name: impl FnOnce() -> String,

@@ -35,6 +35,7 @@ use std::time::Duration;
 use crate::Observations;
 use crate::scenario::Scenario;
 
+pub use hosts::add_each_or_all;
 pub(crate) use sizes::JobSizes;
 pub use sizes::{MessageSizes, OBJECT_KEY_OCTETS};
 use world::World;
