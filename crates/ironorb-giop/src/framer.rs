@@ -53,6 +53,8 @@ const WAITS_MAX: usize = 32;
 /// How often an incomplete message may be searched for its request id. Each search may take time in
 /// proportion to its length.
 const SEARCHES_MAX: usize = 16;
+/// Octets that stay free before messages that do not take the buffer along.
+const APART_BYTES: usize = 8;
 /// Number of buffers kept for the next messages.
 const SPARES_MAX: usize = 4;
 
@@ -223,6 +225,26 @@ impl Framer {
             space[..count].copy_from_slice(&bytes[..count]);
             self.received(count);
             bytes = &bytes[count..];
+        }
+    }
+
+    /// Appends a copy of `bytes`, for drivers of many connections that lend one buffer to each in turn: small messages leave
+    /// with copies of their own size, and the buffer stays for [`take_idle_buffer`](Self::take_idle_buffer).
+    pub fn push_apart(&mut self, bytes: &[u8]) {
+        if self.filled == 0 && !bytes.is_empty() {
+            if self.buf.is_empty() {
+                self.grow(Whether::InAnyCase);
+            }
+            // A small message at the very start would take the buffer along.
+            (self.taken, self.filled) = (APART_BYTES, APART_BYTES);
+        }
+        self.push(bytes);
+    }
+
+    /// Takes a buffer of the usual size over if it has none.
+    pub fn borrow_buffer(&mut self, from: &mut Option<Buffer>) {
+        if self.buf.is_empty() {
+            self.buf = from.take().unwrap_or_default();
         }
     }
 

@@ -770,6 +770,11 @@ impl<W> ClientConnection<W> {
         }
     }
 
+    /// Gives up the receive buffer while it holds nothing; see [`Framer::take_idle_buffer`].
+    pub fn take_idle_buffer(&mut self) -> Option<Buffer> {
+        self.framer.as_mut()?.take_idle_buffer()
+    }
+
     /// Frees the memory kept for large replies, unless a driver has the receiving part.
     pub fn release_spare_memory(&mut self) {
         if let Some(framer) = &mut self.framer

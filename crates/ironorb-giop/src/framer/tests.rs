@@ -42,6 +42,34 @@ fn any_split_gives_the_same_messages() {
 }
 
 #[test]
+fn messages_that_come_apart_leave_the_buffer_behind() {
+    let large = reply(4, &vec![4; 3 * BUFFER_BYTES]);
+    let fragments = fragmented(&reply(5, &[5; 900]), 128);
+    let stream = [reply(1, b"one"), reply(2, b""), large, reply(3, &[7; 40]), fragments].concat();
+    let joined =
+        [&stream[..stream.len() - fragmented(&reply(5, &[5; 900]), 128).len()], &reply(5, &[5; 900])]
+            .concat();
+    let mut lent = None;
+    for size in [1, 7, 64, 20_000, stream.len()] {
+        let mut framer = Framer::new(FramerLimits::default());
+        let mut got = Vec::new();
+        for part in stream.chunks(size) {
+            framer.borrow_buffer(&mut lent);
+            framer.push_apart(part);
+            got.extend(all(&mut framer));
+            lent = framer.take_idle_buffer().or(lent);
+        }
+        assert_eq!(got.concat(), joined, "{size}");
+        assert!(!framer.is_mid_message());
+    }
+    let mut framer = Framer::new(FramerLimits::default());
+    framer.push_apart(&reply(1, b"one"));
+    let message = framer.next().unwrap().unwrap();
+    assert_eq!(message.buf.len(), reply(1, b"one").len());
+    assert!(framer.take_idle_buffer().is_some() && framer.take_idle_buffer().is_none());
+}
+
+#[test]
 fn fragments_are_joined_also_when_interleaved() {
     let one = reply(1, &[1; 500]);
     let two = reply(2, &[2; 700]);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ironorb_giop::connection::ConnectionConfig;
-use ironorb_giop::framer::Framer;
+use ironorb_giop::framer::{BUFFER_BYTES, Buffer, Framer};
 
 use super::tables::{ConnectionQueue, NumberTable};
 use super::upcall::{Announced, EngineSink, EngineUpcall, Peer, WrittenApart};
@@ -120,6 +120,8 @@ pub struct ServerEngine {
     timer: Option<Time>,
     now: Time,
     actions: VecDeque<ServerAction>,
+    /// The receive buffer of whichever connection receives.
+    idle_buffer: Option<Buffer>,
     is_shut_down: bool,
 }
 
@@ -154,6 +156,7 @@ impl ServerEngine {
             timer: None,
             now: Time::ZERO,
             actions: VecDeque::new(),
+            idle_buffer: None,
             is_shut_down: false,
         }
     }
@@ -168,7 +171,8 @@ impl ServerEngine {
                 if let Some(accepted) = self.connections.get_mut(&connection)
                     && !accepted.peer.session.is_ending()
                 {
-                    accepted.framer.push(bytes);
+                    accepted.framer.borrow_buffer(&mut self.idle_buffer);
+                    accepted.framer.push_apart(bytes);
                     self.take_requests(connection);
                 }
             }
@@ -301,6 +305,9 @@ impl ServerEngine {
                 Arrival::Elsewhere => break,
             }
         }
+        if let Some(buffer) = accepted.framer.take_idle_buffer() {
+            self.idle_buffer = Some(buffer);
+        }
         callbacks.into_iter().for_each(|then| then());
     }
 
@@ -337,7 +344,10 @@ impl ServerEngine {
         }
         let _ = peer.session.handle_carried_out(is_answered); // `settle` sees the end
         if let Some(accepted) = self.connections.get_mut(&peer.id) {
-            accepted.framer.recycle(work.into_buffer());
+            let buffer = work.into_buffer();
+            if buffer.len() > BUFFER_BYTES {
+                accepted.framer.recycle(buffer); // small ones have their messages' size
+            }
         }
         self.take_requests(peer.id);
     }

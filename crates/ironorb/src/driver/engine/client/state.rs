@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_giop::connection::{CallState, ClientConnection, ConnectionEnd, Side};
+use ironorb_giop::framer::Buffer;
 use ironorb_giop::message::{Message, RequestTarget};
 
 use super::callbacks::{Callbacks, Unserved};
@@ -45,6 +46,8 @@ pub(super) struct State {
     /// What follows from events that came to the server engine.
     pub(super) aftermath: Aftermath,
     pub(super) actions: VecDeque<ClientAction>,
+    /// The receive buffer of whichever connection receives.
+    idle_buffer: Option<Buffer>,
     /// The time of the last event.
     pub(super) now: Time,
     pub(super) is_shut_down: bool,
@@ -409,7 +412,8 @@ impl State {
             return Aftermath::default();
         };
         let Some(mut framer) = open.take_framer() else { return Aftermath::default() };
-        framer.push(bytes);
+        framer.borrow_buffer(&mut self.idle_buffer);
+        framer.push_apart(bytes);
         let mut woken = Vec::new();
         // After an error the connection has ended, and its last message waits to be sent.
         let handled = open.handle_input(framer, |call| woken.push(call));
@@ -428,6 +432,9 @@ impl State {
             }
         }
         let has_ended = open.end().is_some();
+        if let Some(buffer) = open.take_idle_buffer() {
+            self.idle_buffer = Some(buffer);
+        }
         let answers = self.take_answers(connection, woken);
         if has_ended {
             cancelled.extend(self.remove_ended(connection, handled.is_err()));
