@@ -1,0 +1,70 @@
+//! Why a scenario does not run at this level.
+
+use ironorb::poa::PoaError;
+use ironorb::{SystemException, engine::ConnectionId};
+
+/// A scenario that level L1 does not simulate, or a run that cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MachinesError {
+    /// A class has caching proxies.
+    #[error(
+        "class {class}: caches are simulated at L0 and L2; at L1 they are not, because a cached read that asks its server \
+         waits on the thread that reads (driver/cache of the ORB) and has no engine"
+    )]
+    Caches {
+        /// The class.
+        class: String,
+    },
+    /// A class runs jobs.
+    #[error(
+        "class {class}: jobs are simulated at L0 and L2; at L1 they are not, because a job's parts are called by threads \
+         of the ORB (Jobs::run of ironorb-jobs), and not by an engine"
+    )]
+    Jobs {
+        /// The class.
+        class: String,
+    },
+    /// The scenario has more of something than this level can number.
+    #[error("the scenario has more {what} than {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: u64,
+    },
+    /// An ORB could not be built.
+    #[error("the ORB of a process: {0}")]
+    Orb(#[from] ironorb::BuildError),
+    /// An adapter could not be made.
+    #[error("the object adapter of a process: {0}")]
+    Adapter(#[from] PoaError),
+    /// A reference could not be used.
+    #[error("a reference to a server: {0}")]
+    Reference(#[from] SystemException),
+    /// Calls wait for each other.
+    #[error(
+        "after {at} s nothing can happen any more: {calls} calls wait for threads or locks that other calls have. Give the servers \
+         more threads, or break the circle of nested calls"
+    )]
+    Standstill {
+        /// The virtual time.
+        at: String,
+        /// The calls in flight.
+        calls: usize,
+    },
+    /// Cycles follow each other, and take no time.
+    #[error(
+        "at {at} s cycles begin and end without end: give the closed class a think time, or a call a demand"
+    )]
+    NoTime {
+        /// The virtual time.
+        at: String,
+    },
+    /// Something that must be there is not: a defect of this level.
+    #[error("a defect of the simulator: a process, a connection or a request is not where it must be")]
+    Gone,
+    /// A machine has closed a connection. No scenario has a reason for it.
+    #[error("a machine has closed connection {} of a process", .0.0)]
+    Closed(ConnectionId),
+}

@@ -1,0 +1,95 @@
+//! Hosts with their processors, and the threads that run on them.
+
+use std::time::Duration;
+
+use ironorb_model::queueing::add_each_or_all;
+use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time};
+
+use crate::MachinesError;
+use super::world::{Event, World};
+
+/// A host, over all groups.
+pub(super) type HostNumber = u32;
+
+/// One host.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) processor: Processor,
+    pub(super) group: u32,
+    speed: f64,
+}
+
+/// A thread of a client or a server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thread {
+    /// The call for which it works.
+    call: u32,
+}
+
+impl World<'_> {
+    pub(super) fn add_hosts(&mut self) -> Result<(), MachinesError> {
+        const MOST: u64 = 1 << 24;
+        let count: u64 = self.scenario.hosts.iter().map(|group| u64::from(group.count)).sum();
+        if count > MOST {
+            return Err(MachinesError::TooMany { what: "hosts", most: MOST });
+        }
+        for (number, group) in self.scenario.hosts.iter().enumerate() {
+            self.first_host.push(self.hosts.len() as u32);
+            self.hosts.extend((0..group.count).map(|_| Host {
+                processor: Processor::new(group.cores, group.switch_time),
+                group: number as u32,
+                speed: group.speed,
+            }));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_thread(&mut self) -> u32 {
+        self.threads.add(Thread { call: u32::MAX })
+    }
+
+    /// Works for a call on a thread of a host, and then [goes on](Self::go_on) with it. `time` is that of a processor of
+    /// speed 1. True if it takes no time: then the caller goes on at once.
+    pub(super) fn compute(&mut self, host: HostNumber, thread: u32, time: Duration, call: u32) -> bool {
+        if time.is_zero() {
+            return true;
+        }
+        self.threads[thread].call = call;
+        let class = match self.priority_of(call) {
+            Some(priority) => SchedulingClass::Fixed(priority),
+            None => SchedulingClass::Shared,
+        };
+        let now = self.now();
+        let at = &mut self.hosts[host as usize];
+        let time = if at.speed == 1.0 { time } else { time.div_f64(at.speed) };
+        let tick = at.processor.begin(now, ThreadId(thread), class, time);
+        self.enter_tick(host, tick);
+        false
+    }
+
+    pub(super) fn tick(&mut self, host: HostNumber, core: u32, generation: u32) {
+        let now = self.now();
+        let (done, tick) = self.hosts[host as usize].processor.tick(now, core, generation);
+        self.enter_tick(host, tick);
+        if let Some(ThreadId(thread)) = done {
+            self.go_on(self.threads[thread].call);
+        }
+    }
+
+    pub(super) fn observe_hosts(&self, now: Time, into: &mut Vec<ResourceObservations>) {
+        for (group, first) in self.scenario.hosts.iter().zip(&self.first_host) {
+            let hosts = &self.hosts[*first as usize..(first + group.count) as usize];
+            let each = hosts.iter().enumerate().map(|(number, host)| {
+                let name = if group.count == 1 { String::new() } else { format!("[{number}]") };
+                host.processor.observe(now, format!("cpu of {}{name}", group.name))
+            });
+            add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
+        }
+    }
+
+    fn enter_tick(&mut self, host: HostNumber, tick: Option<Tick>) {
+        if let Some(Tick { at, core, generation }) = tick {
+            self.agenda.enter(at, Event::Tick { host, core, generation });
+        }
+    }
+}

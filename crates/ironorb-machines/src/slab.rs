@@ -1,0 +1,82 @@
+//! A table whose places are used again.
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Index, IndexMut};
+
+/// Values by number. Numbers of values that are gone are used again, the last one first.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(super) fn add(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.places[number as usize] = value;
+                number
+            }
+            None => {
+                self.places.push(value);
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Gives a number back. What it names stays in memory until the number is used again.
+    pub(super) fn free(&mut self, number: u32) {
+        self.free.push(number);
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, number: u32) -> &T {
+        &self.places[number as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        &mut self.places[number as usize]
+    }
+}
+
+/// Hashes keys that are numbers, and no peer chooses.
+pub(super) type Numbers = BuildHasherDefault<NumberHasher>;
+
+/// Mixes numbers.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}

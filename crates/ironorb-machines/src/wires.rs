@@ -1,0 +1,205 @@
+//! Connections, and the links under them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use ironorb::engine::ConnectionId;
+use ironorb_model::scenario::{Link, Scenario};
+use ironorb_model::{LinkState, Random, ResourceObservations, Stream, Time};
+
+use super::hosts::HostNumber;
+use super::list::CallQueue;
+use super::slab::Numbers;
+use super::world::{Event, Task, World};
+
+/// A connection. Its number names it to its server.
+#[derive(Debug)]
+pub(super) struct Wire {
+    /// The process that has made it.
+    pub(super) client: u32,
+    /// Its number there.
+    pub(super) connection: ConnectionId,
+    /// The process that has accepted it.
+    pub(super) server: u32,
+    /// Requests that have been written, and that the server's engine has not announced.
+    pub(super) written: CallQueue,
+    /// The thread that serves it, if each connection has one.
+    pub(super) thread: Option<u32>,
+    pub(super) is_served: bool,
+    /// Requests that wait for that thread.
+    pub(super) waiting: CallQueue,
+    streams: [Stream; 2],
+    links: [u32; 2],
+}
+
+/// What a machine has sent at once.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) wire: u32,
+    pub(super) toward: Toward,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The end to which something goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Toward {
+    Server = 0,
+    Client = 1,
+}
+
+/// Both directions of the links between hosts that have connections.
+#[derive(Debug)]
+pub(super) struct Links {
+    random: Random,
+    kinds: Vec<Link>,
+    directions: Vec<Direction>,
+    numbers: HashMap<(HostNumber, HostNumber), u32, Numbers>,
+}
+
+/// A link between two hosts in one direction.
+#[derive(Debug)]
+struct Direction {
+    state: LinkState,
+    /// The index of its kind.
+    kind: u32,
+    /// The groups of its hosts.
+    groups: (u32, u32),
+}
+
+impl Links {
+    pub(super) fn of(scenario: &Scenario, seed: u64) -> Links {
+        let rules = scenario.links.iter().map(|rule| rule.link);
+        Links {
+            random: Random::stream(seed, 0),
+            kinds: rules.chain([scenario.default_link, WITHIN_A_HOST]).collect(),
+            directions: Vec::new(),
+            numbers: HashMap::default(),
+        }
+    }
+
+    pub(super) fn restart_observation(&mut self, now: Time) {
+        self.directions.iter_mut().for_each(|direction| direction.state.restart_observation(now));
+    }
+
+    /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
+    pub(super) fn observe(&self, now: Time, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
+        let within_a_host = self.kinds.len() - 1;
+        let mut between: BTreeMap<(u32, u32), (ResourceObservations, u32)> = BTreeMap::new();
+        let links = self.directions.iter().filter(|direction| direction.kind as usize != within_a_host);
+        for Direction { state, groups, .. } in links {
+            let seen = state.observe(now, String::new());
+            let none = ResourceObservations {
+                name: String::new(),
+                utilisation: 0.0,
+                queue_mean: 0.0,
+                queue_max: 0,
+                octets: 0,
+            };
+            let (all, count) = between.entry(*groups).or_insert((none, 0));
+            *count += 1;
+            all.utilisation += (seen.utilisation - all.utilisation) / f64::from(*count);
+            all.queue_mean += (seen.queue_mean - all.queue_mean) / f64::from(*count);
+            all.queue_max = all.queue_max.max(seen.queue_max);
+            all.octets += seen.octets;
+        }
+        for ((from, to), (mut all, count)) in between {
+            let name = |group: u32| &scenario.hosts[group as usize].name;
+            all.name = format!("link {} -> {}", name(from), name(to));
+            if count > 1 {
+                all.name += &format!(" (mean of {count})");
+            }
+            into.push(all);
+        }
+    }
+}
+
+impl World<'_> {
+    /// Makes a connection from one process to another.
+    pub(super) fn add_wire(&mut self, client: u32, connection: ConnectionId, server: u32) -> u32 {
+        let (from, to) = (self.processes[client as usize].host, self.processes[server as usize].host);
+        let links = [self.link(from, to), self.link(to, from)];
+        self.wires.push(Wire {
+            client,
+            connection,
+            server,
+            written: CallQueue::default(),
+            thread: None,
+            is_served: false,
+            waiting: CallQueue::default(),
+            streams: [Stream::default(); 2],
+            links,
+        });
+        (self.wires.len() - 1) as u32
+    }
+
+    /// Sends what a machine has written.
+    pub(super) fn transmit(&mut self, wire: u32, toward: Toward, bytes: Vec<u8>) {
+        let now = self.now();
+        self.digest.take(now.as_ns());
+        self.digest.take(u64::from(wire) << 1 | toward as u64);
+        self.digest.take_octets(&bytes);
+        self.messages += messages_in(&bytes);
+        self.octets += bytes.len() as u64;
+        let Wire { streams, links, .. } = &mut self.wires[wire as usize];
+        let Direction { state, kind, .. } = &mut self.links.directions[links[toward as usize] as usize];
+        let link = &self.links.kinds[*kind as usize];
+        let stream = &mut streams[toward as usize];
+        // No link of this level is ever held.
+        let at = state.send(link, now, bytes.len() as u64, stream).unwrap_or(now);
+        let segment = Segment { wire, toward, bytes };
+        match at > now {
+            true => self.agenda.enter(at, Event::Arrives(segment)),
+            false => self.ready.push_back(Task::Arrives(segment)),
+        }
+    }
+
+    /// The link in one direction.
+    fn link(&mut self, from: HostNumber, to: HostNumber) -> u32 {
+        if let Some(number) = self.links.numbers.get(&(from, to)) {
+            return *number;
+        }
+        let kind = self.link_kind(from, to) as u32;
+        let groups = (self.hosts[from as usize].group, self.hosts[to as usize].group);
+        let number = self.links.directions.len() as u32;
+        let state = LinkState::new(Random::stream(self.links.random.bits(), 0));
+        self.links.directions.push(Direction { state, kind, groups });
+        self.links.numbers.insert((from, to), number);
+        number
+    }
+
+    fn link_kind(&self, from: HostNumber, to: HostNumber) -> usize {
+        let rules = &self.scenario.links;
+        if from == to {
+            return rules.len() + 1;
+        }
+        let group = |host: HostNumber| self.hosts[host as usize].group as usize;
+        self.scenario.link_rule_between(group(from), group(to)).unwrap_or(rules.len())
+    }
+}
+
+/// The GIOP messages in what a machine sends at once: whole ones, each with its size.
+fn messages_in(mut bytes: &[u8]) -> u64 {
+    const HEADER_BYTES: usize = 12;
+    let mut count = 0;
+    while let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() {
+        let size = [header[8], header[9], header[10], header[11]];
+        let is_little_endian = header[6] & 1 == 1;
+        let size = if is_little_endian { u32::from_le_bytes(size) } else { u32::from_be_bytes(size) };
+        bytes = rest.get(size as usize..).unwrap_or_default();
+        count += 1;
+    }
+    count
+}
+
+/// What carries messages between processes of one host.
+const WITHIN_A_HOST: Link = Link {
+    latency: Duration::ZERO,
+    jitter: Duration::ZERO,
+    bandwidth: None,
+    mtu: u32::MAX,
+    packet_overhead: 0,
+    loss: 0.0,
+    reorder: 0.0,
+    duplicate: 0.0,
+    retransmit_after: Duration::ZERO,
+};

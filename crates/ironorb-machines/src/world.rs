@@ -1,0 +1,277 @@
+//! What there is, and what happens.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use ironorb::engine::EngineUpcall;
+use ironorb::generated::Operation;
+use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
+use ironorb_model::{Agenda, ClassObservations, Digest, Load, Observations, Time};
+
+use crate::MachinesError;
+use super::calls::{Call, Lock, LockKey};
+use super::clients::{Client, CycleState, Source};
+use super::hosts::{Host, HostNumber, Thread};
+use super::processes::{Pool, Process};
+use super::slab::{Numbers, Slab};
+use super::wires::{Links, Segment, Wire};
+
+/// The ORBs of a scenario, what is between them, and what they have to do.
+pub(super) struct World<'s> {
+    pub(super) scenario: &'s Scenario,
+    pub(super) seed: u64,
+    pub(super) agenda: Agenda<Event>,
+    /// What goes on before the next event: its step took no time.
+    pub(super) ready: VecDeque<Task>,
+    pub(super) hosts: Vec<Host>,
+    /// The first host of each group.
+    pub(super) first_host: Vec<u32>,
+    pub(super) threads: Slab<Thread>,
+    pub(super) processes: Vec<Process>,
+    /// The first process of each server.
+    pub(super) first_process: Vec<u32>,
+    pub(super) pools: Vec<Pool>,
+    /// The operations of each server as stubs have them.
+    pub(super) operations: Vec<Vec<&'static Operation<'static>>>,
+    pub(super) links: Links,
+    pub(super) wires: Vec<Wire>,
+    pub(super) calls: Slab<Call>,
+    /// The upcalls that threads have begun, by call.
+    pub(super) upcalls: Vec<Option<EngineUpcall>>,
+    pub(super) locks: HashMap<LockKey, Lock, Numbers>,
+    /// The use of each server's locks.
+    pub(super) lock_loads: Vec<Load>,
+    /// Whether calls of some class tell their priorities.
+    pub(super) has_priorities: bool,
+    pub(super) clients: Vec<Client>,
+    pub(super) sources: Vec<Source>,
+    pub(super) cycles: Slab<CycleState>,
+    pub(super) classes: Vec<ClassObservations>,
+    /// The actions of a server's engine are being carried out.
+    pub(super) is_draining: bool,
+    /// When observation begins.
+    pub(super) observed_from: Time,
+    pub(super) is_observing: bool,
+    pub(super) digest: Digest,
+    pub(super) messages: u64,
+    pub(super) octets: u64,
+    pub(super) calls_begun: u64,
+    pub(super) events: u64,
+    /// Events that only tell machines the time.
+    pub(super) timers: usize,
+    /// What has gone wrong with the world itself.
+    pub(super) failure: Option<MachinesError>,
+}
+
+/// Something that goes on when its step is over.
+pub(super) enum Task {
+    Call(u32),
+    /// The next call of a cycle.
+    Cycle(u32),
+    Arrives(Segment),
+}
+
+/// What happens at a time.
+pub(super) enum Event {
+    /// A segment comes to one end of a connection.
+    Arrives(Segment),
+    /// A processor has something to decide.
+    Tick { host: HostNumber, core: u32, generation: u32 },
+    /// A servant has slept.
+    Slept { call: u32 },
+    /// A client has thought.
+    Begins { client: u32 },
+    /// The next cycles of an open class begin.
+    Source { source: u32 },
+    /// An engine wants to be told the time.
+    ClientTimer { process: u32 },
+    /// An engine wants to be told the time.
+    ServerTimer { process: u32 },
+}
+
+impl<'s> World<'s> {
+    pub(super) fn new(
+        scenario: &'s Scenario,
+        seed: u64,
+        warm_up: Duration,
+    ) -> Result<World<'s>, MachinesError> {
+        for class in &scenario.classes {
+            if class.cache.is_some() {
+                return Err(MachinesError::Caches { class: class.name.clone() });
+            }
+            if class.mix.iter().any(|weighted| matches!(weighted.cycle, Cycle::Job { .. })) {
+                return Err(MachinesError::Jobs { class: class.name.clone() });
+            }
+        }
+        let mut world = World {
+            scenario,
+            seed,
+            agenda: Agenda::default(),
+            ready: VecDeque::new(),
+            hosts: Vec::new(),
+            first_host: Vec::new(),
+            threads: Slab::default(),
+            processes: Vec::new(),
+            first_process: Vec::new(),
+            pools: Vec::new(),
+            operations: Vec::new(),
+            links: Links::of(scenario, seed),
+            wires: Vec::new(),
+            calls: Slab::default(),
+            upcalls: Vec::new(),
+            locks: HashMap::default(),
+            lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
+            has_priorities: scenario.classes.iter().any(|class| class.priority.is_some()),
+            clients: Vec::new(),
+            sources: Vec::new(),
+            cycles: Slab::default(),
+            classes: scenario
+                .classes
+                .iter()
+                .map(|class| ClassObservations::new(class.name.clone()))
+                .collect(),
+            is_draining: false,
+            observed_from: Time::ZERO + warm_up,
+            is_observing: false,
+            digest: Digest::default(),
+            messages: 0,
+            octets: 0,
+            calls_begun: 0,
+            events: 0,
+            timers: 0,
+            failure: None,
+        };
+        world.add_hosts()?;
+        world.add_servers()?;
+        world.add_clients()?;
+        Ok(world)
+    }
+
+    pub(super) fn end(&self) -> Time {
+        self.observed_from + self.scenario.span
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.agenda.now()
+    }
+
+    /// Has everything happen that is due until then.
+    pub(super) fn run_to(&mut self, to: Time) -> Result<(), MachinesError> {
+        let (mut before, mut steps) = (Time::ZERO, 0);
+        let steps_max = self.steps_max();
+        while let Some(at) = self.agenda.next_at().filter(|at| *at <= to) {
+            if !self.is_observing && at >= self.observed_from {
+                self.agenda.pass_to(self.observed_from);
+                self.begin_observation();
+            }
+            if at > before {
+                (before, steps) = (at, 0);
+            }
+            let Some((_, event)) = self.agenda.take_next() else { break };
+            self.events += 1;
+            self.happen(event);
+            steps += 1;
+            while let Some(task) = self.ready.pop_front() {
+                match task {
+                    Task::Call(call) => self.go_on(call),
+                    Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
+                    Task::Arrives(segment) => self.arrives(&segment),
+                }
+                steps += 1;
+            }
+            if steps > steps_max {
+                return Err(MachinesError::NoTime { at: self.now().to_string() });
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+        }
+        if self.agenda.len() == self.timers && self.calls.len() > 0 {
+            return Err(MachinesError::Standstill { at: self.now().to_string(), calls: self.calls.len() });
+        }
+        if !self.is_observing && to >= self.observed_from {
+            self.agenda.pass_to(self.observed_from);
+            self.begin_observation();
+        }
+        self.agenda.pass_to(to);
+        Ok(())
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.wires.len()
+    }
+
+    pub(super) fn calls_begun(&self) -> u64 {
+        self.calls_begun
+    }
+
+    pub(super) fn observe(&self) -> Observations {
+        let now = self.now();
+        let mut resources = Vec::new();
+        self.observe_hosts(now, &mut resources);
+        self.observe_pools(now, &mut resources);
+        self.observe_locks(now, &mut resources);
+        self.links.observe(now, self.scenario, &mut resources);
+        Observations {
+            span: now.since(self.observed_from),
+            classes: self.classes.clone(),
+            resources,
+            messages: self.messages,
+            octets: self.octets,
+            calls: self.calls_begun,
+            events: self.events,
+            digest: self.digest.clone(),
+        }
+    }
+
+    /// The most steps at one point of time: what takes more never ends.
+    fn steps_max(&self) -> u64 {
+        const FOR_EACH: u64 = 1_000;
+        let at_once = self.scenario.classes.iter().map(|class| match &class.arrivals {
+            Arrivals::Closed { .. } => 0,
+            Arrivals::Open { burst, .. } => u64::from(*burst),
+            Arrivals::Trace(times) => times.len() as u64,
+        });
+        FOR_EACH * (10 + self.clients.len() as u64 + at_once.sum::<u64>())
+    }
+
+    fn begin_observation(&mut self) {
+        self.is_observing = true;
+        let now = self.now();
+        self.hosts.iter_mut().for_each(|host| host.processor.restart_observation(now));
+        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
+        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.links.restart_observation(now);
+        self.classes.iter_mut().for_each(ClassObservations::restart);
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrives(segment) => self.arrives(&segment),
+            Event::Tick { host, core, generation } => self.tick(host, core, generation),
+            Event::Slept { call } => self.go_on(call),
+            Event::Begins { client } => self.begin_cycle(client),
+            Event::Source { source } => self.source_is_due(source),
+            Event::ClientTimer { process } => {
+                self.timers -= 1;
+                self.client_timer(process);
+            }
+            Event::ServerTimer { process } => {
+                self.timers -= 1;
+                self.server_timer(process);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("scenario", &self.scenario.name)
+            .field("now", &self.now())
+            .field("connections", &self.wires.len())
+            .field("calls_begun", &self.calls_begun)
+            .finish_non_exhaustive()
+    }
+}
