@@ -4,12 +4,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ironorb_machines::Machines;
 use ironorb_model::Time;
 use ironorb_model::scenario::{
     Arrivals, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Link, Operation, OperationKind,
     Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
 };
-use ironorb_machines::Machines;
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> ExitCode {

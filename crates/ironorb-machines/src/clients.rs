@@ -3,9 +3,9 @@
 use ironorb_model::scenario::{self, Arrivals, Class, Cycle};
 use ironorb_model::{ClientDraws, CycleDraws, Time, Turns};
 
-use crate::MachinesError;
 use super::calls::Caller;
 use super::world::{Event, World};
+use crate::MachinesError;
 
 /// What makes calls: a client of a closed class, or all callers of an open class in one process.
 #[derive(Debug)]

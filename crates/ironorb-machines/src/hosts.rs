@@ -5,8 +5,8 @@ use std::time::Duration;
 use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time};
 
-use crate::MachinesError;
 use super::world::{Event, World};
+use crate::MachinesError;
 
 /// A host, over all groups.
 pub(super) type HostNumber = u32;

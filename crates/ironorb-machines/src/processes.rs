@@ -17,13 +17,13 @@ use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::scenario::{self, ServerLock};
 use ironorb_model::{Load, ResourceObservations, Time, Turns};
 
-use crate::MachinesError;
 use super::bodies::{self, Bodies};
 use super::hosts::HostNumber;
 use super::list::CallQueue;
 use super::slab::Numbers;
 use super::wires::{Segment, Toward, Wire};
 use super::world::{Event, World};
+use crate::MachinesError;
 
 /// A process of a server or of a class's clients.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use ironorb::generated::Operation;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
 use ironorb_model::{Agenda, ClassObservations, Digest, Load, Observations, Time};
 
-use crate::MachinesError;
 use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
 use super::processes::{Pool, Process};
 use super::slab::{Numbers, Slab};
 use super::wires::{Links, Segment, Wire};
+use crate::MachinesError;
 
 /// The ORBs of a scenario, what is between them, and what they have to do.
 pub(super) struct World<'s> {

@@ -3,13 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
+use ironorb_machines::{self as machines, Machines, MachinesError};
 use ironorb_model::scenario::{
     Architecture, Arrivals, Cache, CacheMode, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Lane, Link,
     LinkRule, Operation, OperationKind, Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp,
     Weighted,
 };
 use ironorb_model::{ClassObservations, Observations, Time, queueing};
-use ironorb_machines::{self as machines, Machines, MachinesError};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const MS: Duration = Duration::from_millis(1);
