@@ -43,6 +43,8 @@ enum Command {
 enum Level {
     /// Queues of processors, threads, locks and links. No octets: millions of events a second.
     L0,
+    /// The ORB's real machines on bodies of zeros: headers, connections, framing, adapters. Without caches and jobs.
+    L1,
 }
 
 /// Where the report goes.
@@ -76,12 +78,14 @@ impl Level {
         let told = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", scenario.name));
         match self {
             Level::L0 => queueing::run(scenario, seed, warm_up).map_err(|why| told(&why)),
+            Level::L1 => ironorb_machines::run(scenario, seed, warm_up).map_err(|why| told(&why)),
         }
     }
 
     fn origin(self) -> Origin {
         let level = match self {
             Level::L0 => queueing::LEVEL,
+            Level::L1 => ironorb_machines::LEVEL,
         };
         Origin { level: level.to_owned(), commit: env!("IRONORB_COMMIT").to_owned() }
     }
