@@ -15,6 +15,8 @@ const TARGETS: [&str; 10] =
 
 /// The variable that multiplies the seeds of tests that have some.
 const SEEDS: &str = "IRONORB_TEST_SEEDS";
+/// The variable with the number of seeds of simulated programs.
+const SIMULATED_SEEDS: &str = "IRONORB_SIM_SEEDS";
 
 /// Runs rounds until the time is over. What has begun is ended, so that it takes longer by a round at most; the first
 /// failure ends it.
@@ -46,6 +48,10 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
     let mut jobs = cargo(&["test", "--release", "--locked", "-p", "ironorb-fan-out"]);
     jobs.env(SEEDS, (50 * round).to_string());
     steps.run("seeds of jobs", jobs)?;
+    let packages = ["-p", "ironorb-tests", "-p", "hello", "-p", "number-portability"];
+    let mut programs = cargo(&[&["test", "--locked"], &packages[..], &["--test", "simulated"]].concat());
+    programs.env(SIMULATED_SEEDS, (1_000 * round).to_string());
+    steps.run("seeds of programs", programs)?;
     let deeper = ["test", "--release", "--locked", "-p", "ironorb-cache", "--", "--ignored"];
     steps.run("what clients and servers of caches can do, deeper", cargo(&deeper))?;
     // Optimized, it takes a minute, and shows how long the analysis of 1,000 tasks takes.

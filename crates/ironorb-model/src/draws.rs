@@ -162,7 +162,7 @@ impl CycleDraws {
         reply_octets: Option<u32>,
     ) -> CallSteps {
         let mut draw = |spread: &Spread| drawn(spread, &mut self.0);
-        let request_octets = dwell.per_octet * request_octets;
+        let request_octets = dwell.body(request_octets);
         let request =
             draw(&dwell.find_proxy) + draw(&dwell.write_request) + draw(&dwell.channel) + request_octets;
         let find = draw(&dwell.channel)
@@ -174,7 +174,7 @@ impl CycleDraws {
         let Some(reply_octets) = reply_octets else {
             return CallSteps { request, find, execute, ..CallSteps::default() };
         };
-        let reply_octets = dwell.per_octet * reply_octets;
+        let reply_octets = dwell.body(reply_octets);
         let reply = draw(&dwell.write_reply) + draw(&dwell.channel) + reply_octets;
         let receive =
             draw(&dwell.channel) + draw(&dwell.thread_switch) + draw(&dwell.read_reply) + reply_octets;

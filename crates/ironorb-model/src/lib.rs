@@ -13,6 +13,7 @@ mod link;
 mod load;
 mod observations;
 mod processor;
+pub mod profile;
 pub mod queueing;
 mod random;
 pub mod record;

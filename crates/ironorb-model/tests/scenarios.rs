@@ -16,7 +16,10 @@ fn a_file_with_every_key_reads_back() {
     let text = scenario::write(&scenario);
     let again = scenario::read(&text, "other").unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
     assert_eq!(again, [scenario]);
-    for key in KEYS.iter().filter(|key| !["sweep", "plan"].contains(&key.key)) {
+    // What a profile says is written as the times that it gives; a test of its own reads them.
+    let of_profile = |key: &&Key| key.table == "[dwell]" && key.meaning.contains("profile");
+    let elsewhere = |key: &&Key| ["sweep", "plan"].contains(&key.key) || of_profile(key);
+    for key in KEYS.iter().filter(|key| !elsewhere(key)) {
         let is_written = |text: &str| {
             text.contains(&format!("{} =", key.key))
                 || text.contains(&format!("[{}]", key.key))
@@ -58,6 +61,7 @@ fn values_have_their_meaning() {
     );
     assert!(matches!(&trace.arrivals, Arrivals::Trace(times) if times.len() == 3));
     assert_eq!(scenario.dwell.per_octet, Duration::from_nanos(1));
+    assert_eq!(scenario.dwell.body(2_000), Duration::from_nanos(2_500));
 }
 
 #[test]
@@ -314,4 +318,46 @@ fn the_examples_are_good_files() {
         count += 1;
     }
     assert!(count >= 4, "{count}");
+}
+
+#[test]
+fn a_profile_gives_the_times_that_the_file_does_not() {
+    let profile = r#"
+        not_modelled = []
+        [origin]
+        processor = "p"
+        processors = 1
+        kernel = "k"
+        preemption = "none"
+        compiler = "c"
+        commit = "0"
+        date = "d"
+        orb = "ironorb"
+        method = "differences"
+        load = 0.0
+        is_quick = true
+        [[calls]]
+        placement = "one-core"
+        idle_ns = 0.0
+        objects = 1
+        in_flight = 1
+        calls = 10
+        steps = { find_proxy = 10.0, write_request = 20.0, read_request = 30.0, find_object = 40.0, execute = 50.0, write_reply = 60.0, read_reply = 70.0 }
+        thread_switch = { mean_ns = 80.0, quantiles_ns = [] }
+        response = { mean_ns = 500.0, quantiles_ns = [] }
+    "#;
+    let profiles = |name: &str| match name {
+        "here.toml" => Ok(profile.to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let read = |dwell: &str| scenario::read_with(&format!("{SMALL}\n[dwell]\n{dwell}"), "small", &profiles);
+    let named = "profile = \"here.toml\"\nplacement = \"one-core\"\nexecute = \"1 us\"";
+    let dwell = read(named).unwrap().remove(0).dwell;
+    assert_eq!(dwell.find_object.mean(), Duration::from_nanos(40));
+    assert_eq!(dwell.thread_switch.mean(), Duration::from_nanos(80));
+    assert_eq!(dwell.execute.mean(), Duration::from_micros(1), "what the file says takes precedence");
+    let told = |dwell: &str| read(dwell).unwrap_err().remove(0).to_string();
+    assert!(told("profile = \"there.toml\"").contains("`there.toml`: no such file"));
+    assert!(told("profile = \"here.toml\"").contains("no [[calls]] with placement CoreEach"));
+    assert!(told("idle = \"1 ms\"").contains("`idle` says nothing without a profile"));
 }

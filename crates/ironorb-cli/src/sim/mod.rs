@@ -127,7 +127,9 @@ fn text_of(file: &Path) -> Result<String, Failure> {
 fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
     let text = text_of(file)?;
     let name = file.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let mut scenarios = scenario::read(&text, &name).map_err(|problems| {
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    let profiles = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
+    let mut scenarios = scenario::read_with(&text, &name, &profiles).map_err(|problems| {
         let lines: String = problems.iter().map(|it| format!("{}:{it}\n", file.display())).collect();
         Failure::usage(format!("{} is no scenario", file.display())).with_body(lines)
     })?;

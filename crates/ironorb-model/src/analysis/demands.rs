@@ -651,7 +651,7 @@ impl Collector<'_> {
     }
 
     fn body(&mut self, at: Place, body: u32, often: f64) -> Length {
-        let seconds = self.scenario.dwell.per_octet.as_secs_f64() * f64::from(body);
+        let seconds = self.scenario.dwell.body(body).as_secs_f64();
         let length = Length::always(seconds / self.scenario.hosts[at.group].speed);
         self.processors(at, length.mean * often);
         length

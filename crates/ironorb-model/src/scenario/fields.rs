@@ -12,6 +12,9 @@ use super::problem::{Problem, did_you_mean};
 
 pub(super) type Value<'t> = &'t Spanned<DeValue<'t>>;
 
+/// Gives the text of a profile by the name that the scenario has for it, or says why it cannot.
+pub type Profiles<'t> = &'t dyn Fn(&str) -> Result<String, String>;
+
 /// A text that is read, the values that replace some of it, and the problems so far.
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
@@ -19,6 +22,7 @@ pub(super) struct Reader<'t> {
     pub(super) swept: &'t [(String, Value<'t>)],
     pub(super) used: Vec<bool>,
     pub(super) problems: Vec<Problem>,
+    pub(super) profiles: Profiles<'t>,
 }
 
 /// A table that is read.

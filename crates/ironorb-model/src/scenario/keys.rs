@@ -121,6 +121,12 @@ keys! {
         "mode" "`bounded`, `push` or `linearizable`" "`bounded`" "how updates leave: together, at once, or at once with writes that wait for the holders";
     }
     "[dwell]" {
+        "profile" "name of a file" "none" "a profile that `ironorb sim calibrate` has written, with the times of a machine; the times beside it take precedence";
+        "placement" "`one-core`, `core-each` or `networks`" "`core-each`" "of the profile: where client and server run";
+        "idle" "time up to 1 hour" "0s" "of the profile: how long threads have not run before a call";
+        "objects" "1 to 10^12" "1" "of the profile: among how many objects calls choose";
+        "in_flight" "1 to 10,000" "1" "of the profile: how many calls of a client are in flight";
+        "body" "`octets`, `longs` or `structs`" "`octets`" "of the profile: what bodies consist of";
         "find_proxy" "distribution of times" "0s" "client: from the stub to the request";
         "write_request" "distribution of times" "0s" "client: writing a request, and sending it";
         "read_request" "distribution of times" "0s" "server: receiving and reading a request";
@@ -133,6 +139,7 @@ keys! {
         "cached_read" "distribution of times" "0s" "client: a read that its cache answers";
         "apply_update" "distribution of times" "0s" "client: taking one update into its cache";
         "per_octet" "time up to 1 ms" "0s" "either side, for each octet of a body: marshalling or reading it";
+        "per_kilo_octet" "time up to 1 ms" "0s" "either side, for each 1,000 octets of a body, beside `per_octet`";
     }
 }
 

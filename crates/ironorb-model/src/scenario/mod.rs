@@ -9,9 +9,10 @@ mod write;
 
 use std::time::Duration;
 
+pub use fields::Profiles;
 pub use keys::{KEYS, Key, markdown};
 pub use problem::Problem;
-pub use read::read;
+pub use read::{read, read_with};
 pub use write::write;
 
 /// A deployment and its workload.
@@ -359,6 +360,15 @@ pub struct DwellTimes {
     pub apply_update: Spread,
     /// For each octet of a body, marshalled or read.
     pub per_octet: Duration,
+    /// For each 1,000 octets of a body, beside `per_octet`: an octet often takes less than a nanosecond.
+    pub per_kilo_octet: Duration,
+}
+
+impl DwellTimes {
+    /// What marshalling or reading a body of so many octets takes.
+    pub fn body(&self, octets: u32) -> Duration {
+        self.per_octet * octets + self.per_kilo_octet * octets / 1_000
+    }
 }
 
 impl Scenario {
@@ -406,6 +416,7 @@ impl Default for DwellTimes {
             cached_read: none(),
             apply_update: none(),
             per_octet: Duration::ZERO,
+            per_kilo_octet: Duration::ZERO,
         }
     }
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::fields::{Fields, Reader, Value};
+use super::fields::{Fields, Profiles, Reader, Value};
 use super::problem::{Problem, did_you_mean};
 use super::*;
+use crate::profile::{Placement, Profile, Situation};
 
 /// Reads the scenarios of a file: one, or one for each combination of the values under `[sweep]`. `file_name` names them where
 /// the file does not.
@@ -14,6 +15,14 @@ use super::*;
 /// # Errors
 /// All mistakes of the file, in its order. Each has its line and its mend.
 pub fn read(text: &str, file_name: &str) -> Result<Vec<Scenario>, Vec<Problem>> {
+    read_with(text, file_name, &|_| Err("profiles are read with files".to_owned()))
+}
+
+/// Reads a scenario file that may name profiles, whose texts come from `profiles`.
+///
+/// # Errors
+/// As of [`read`]; or a profile cannot be read, or has nothing for the scenario's situation.
+pub fn read_with(text: &str, file_name: &str, profiles: Profiles<'_>) -> Result<Vec<Scenario>, Vec<Problem>> {
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
         let at = error.span().map_or(0, |span| span.start);
@@ -34,6 +43,7 @@ pub fn read(text: &str, file_name: &str) -> Result<Vec<Scenario>, Vec<Problem>> 
             swept: &combination.values,
             used: vec![false; combination.values.len()],
             problems: Vec::new(),
+            profiles,
         };
         let mut scenario = reader.scenario(root);
         for (at, (path, value)) in combination.values.iter().enumerate() {
@@ -628,26 +638,79 @@ impl<'t> Reader<'t> {
     }
 
     fn dwell(&mut self, fields: &Fields<'t>) -> DwellTimes {
+        let DwellTimes {
+            find_proxy,
+            write_request,
+            read_request,
+            channel,
+            find_object,
+            execute,
+            write_reply,
+            read_reply,
+            thread_switch,
+            cached_read,
+            apply_update,
+            per_octet,
+            per_kilo_octet,
+        } = self.profile(fields);
         DwellTimes {
-            find_proxy: self.spread(fields, "find_proxy"),
-            write_request: self.spread(fields, "write_request"),
-            read_request: self.spread(fields, "read_request"),
-            channel: self.spread(fields, "channel"),
-            find_object: self.spread(fields, "find_object"),
-            execute: self.spread(fields, "execute"),
-            write_reply: self.spread(fields, "write_reply"),
-            read_reply: self.spread(fields, "read_reply"),
-            thread_switch: self.spread(fields, "thread_switch"),
-            cached_read: self.spread(fields, "cached_read"),
-            apply_update: self.spread(fields, "apply_update"),
-            per_octet: self
-                .time(fields, "per_octet", Duration::ZERO..=Duration::from_millis(1))
-                .unwrap_or_default(),
+            find_proxy: self.spread_or(fields, "find_proxy", find_proxy),
+            write_request: self.spread_or(fields, "write_request", write_request),
+            read_request: self.spread_or(fields, "read_request", read_request),
+            channel: self.spread_or(fields, "channel", channel),
+            find_object: self.spread_or(fields, "find_object", find_object),
+            execute: self.spread_or(fields, "execute", execute),
+            write_reply: self.spread_or(fields, "write_reply", write_reply),
+            read_reply: self.spread_or(fields, "read_reply", read_reply),
+            thread_switch: self.spread_or(fields, "thread_switch", thread_switch),
+            cached_read: self.spread_or(fields, "cached_read", cached_read),
+            apply_update: self.spread_or(fields, "apply_update", apply_update),
+            per_octet: self.time(fields, "per_octet", OF_OCTETS).unwrap_or(per_octet),
+            per_kilo_octet: self.time(fields, "per_kilo_octet", OF_OCTETS).unwrap_or(per_kilo_octet),
         }
     }
 
+    /// What the profile says of the scenario's situation; without a profile nothing takes time.
+    fn profile(&mut self, fields: &Fields<'t>) -> DwellTimes {
+        let usual = Situation::default();
+        let situation = Situation {
+            placement: self.word(fields, "placement", PLACEMENTS).unwrap_or(usual.placement),
+            idle: self.time(fields, "idle", Duration::ZERO..=HOUR).unwrap_or(usual.idle),
+            objects: self.number(fields, "objects", 1..=1_000_000_000_000).unwrap_or(usual.objects),
+            in_flight: self.number(fields, "in_flight", 1..=10_000).unwrap_or(1) as u32,
+            body: match self.value(fields, "body") {
+                Some(body) => self.text_of("body", body).unwrap_or_default().to_owned(),
+                None => usual.body,
+            },
+        };
+        let Some(value) = self.value(fields, "profile") else {
+            let of_profiles = ["placement", "idle", "objects", "in_flight", "body"];
+            if let Some((key, named)) =
+                of_profiles.iter().find_map(|key| Some((key, fields.table.get(*key)?)))
+            {
+                let mend = "add `profile = \"FILE\"`: `ironorb sim calibrate` writes one";
+                self.problem(named.span().start, format!("`{key}` says nothing without a profile"), mend);
+            }
+            return DwellTimes::default();
+        };
+        let Some(name) = self.text_of("profile", value) else { return DwellTimes::default() };
+        let found = (self.profiles)(name).and_then(|text| {
+            let profile = Profile::read(&text).map_err(|e| e.to_string())?;
+            profile.dwell(&situation).map_err(|e| e.to_string())
+        });
+        found.unwrap_or_else(|why| {
+            let mend =
+                "name a file that `ironorb sim calibrate` has written, and a situation that it has measured";
+            self.problem(value.span().start, format!("`{}`: {why}", name.escape_debug()), mend);
+            DwellTimes::default()
+        })
+    }
+
     fn spread(&mut self, fields: &Fields<'t>, key: &str) -> Spread {
-        let none = Spread::Fixed(Duration::ZERO);
+        self.spread_or(fields, key, Spread::Fixed(Duration::ZERO))
+    }
+
+    fn spread_or(&mut self, fields: &Fields<'t>, key: &str, none: Spread) -> Spread {
         let Some(value) = self.value(fields, key) else { return none };
         let Some(table) = value.get_ref().as_table() else {
             return Spread::Fixed(self.time_of(key, value, Duration::ZERO..=HOUR).unwrap_or_default());
@@ -704,6 +767,7 @@ fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 const SECOND: Duration = Duration::from_secs(1);
+const OF_OCTETS: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
 const PRIORITY_MAX: u64 = i16::MAX as u64;
@@ -727,5 +791,11 @@ pub(super) const ARCHITECTURES: &[(&str, Architecture)] = &[
 
 pub(super) const CACHE_MODES: &[(&str, CacheMode)] =
     &[("bounded", CacheMode::Bounded), ("push", CacheMode::Push), ("linearizable", CacheMode::Linearizable)];
+
+const PLACEMENTS: &[(&str, Placement)] = &[
+    ("one-core", Placement::OneCore),
+    ("core-each", Placement::CoreEach),
+    ("networks", Placement::Networks),
+];
 
 const SPREADS: &[&str] = &["exponential", "uniform", "samples"];

@@ -165,6 +165,7 @@ impl File {
             self.line(key, spread(value));
         }
         self.line("per_octet", time(dwell.per_octet));
+        self.line("per_kilo_octet", time(dwell.per_kilo_octet));
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn no_dwell() -> DwellTimes {
         cached_read: zero(),
         apply_update: zero(),
         per_octet: Duration::ZERO,
+        per_kilo_octet: Duration::ZERO,
     }
 }
 

@@ -536,11 +536,11 @@ impl<'a> Builder<'a> {
         let dwell = &self.scenario.dwell;
         let asks = [&dwell.find_proxy, &dwell.write_request, &dwell.channel];
         asks.into_iter().for_each(|step| work.add(step, speed, times));
-        work.add(&Spread::Fixed(dwell.per_octet * bodies.0), speed, times);
+        work.add(&Spread::Fixed(dwell.body(bodies.0)), speed, times);
         if !is_oneway {
             let takes = [&dwell.channel, &dwell.thread_switch, &dwell.read_reply];
             takes.into_iter().for_each(|step| work.add(step, speed, times));
-            work.add(&Spread::Fixed(dwell.per_octet * bodies.1), speed, times);
+            work.add(&Spread::Fixed(dwell.body(bodies.1)), speed, times);
         }
     }
 
@@ -550,10 +550,10 @@ impl<'a> Builder<'a> {
         let dwell = &self.scenario.dwell;
         let reads = [&dwell.channel, &dwell.thread_switch, &dwell.read_request, &dwell.find_object];
         reads.into_iter().for_each(|step| work.add(step, speed, 1.0));
-        work.add(&Spread::Fixed(dwell.per_octet * request), speed, 1.0);
+        work.add(&Spread::Fixed(dwell.body(request)), speed, 1.0);
         if !is_oneway {
             [&dwell.write_reply, &dwell.channel].into_iter().for_each(|step| work.add(step, speed, 1.0));
-            work.add(&Spread::Fixed(dwell.per_octet * reply), speed, 1.0);
+            work.add(&Spread::Fixed(dwell.body(reply)), speed, 1.0);
         }
     }
 
