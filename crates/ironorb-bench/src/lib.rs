@@ -12,6 +12,7 @@
 mod agent;
 mod all;
 mod caching;
+mod calibration;
 mod chart;
 mod codec;
 mod collocated;
@@ -48,9 +49,11 @@ mod settings;
 mod statistics;
 mod tail;
 mod ttcp;
+mod validation;
 mod variant;
 mod watch;
 
+pub use calibration::{Calibrate, calibrate, summary};
 #[cfg(feature = "sizes")]
 #[doc(hidden)]
 pub use codec::{Kept, keep};
@@ -58,6 +61,7 @@ pub use error::BenchError;
 pub use options::with_lists;
 pub use render::Report;
 pub use row::Row;
+pub use validation::{Validate, validate};
 
 use std::io::Write as _;
 
@@ -227,13 +231,17 @@ suites! {
 
 /// Runs every requested suite. All of them together take about half an hour.
 fn all(options: &AllOptions) -> Result<Vec<Report>, BenchError> {
+    options.command_lines().map(|line| measure_line(&line)).collect()
+}
+
+/// Runs the suite of a command line: its name and its options.
+fn measure_line(line: &[String]) -> Result<Report, BenchError> {
     #[derive(clap::Parser)]
     struct Alone {
         #[command(subcommand)]
         command: BenchCommand,
     }
-    let parsed = |line: Vec<String>| Alone::parse_from([&["bench".to_owned()], &line[..]].concat()).command;
-    options.command_lines().map(|line| parsed(line).measure()).collect()
+    Alone::parse_from([&["bench".to_owned()], line].concat()).command.measure()
 }
 
 /// The generated code for the IDL of each suite.

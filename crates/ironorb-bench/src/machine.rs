@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use ironorb_model::profile::ProfileOrigin;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -70,6 +71,23 @@ impl Machine {
             ("profile", self.profile.to_owned()),
             ("commit", self.commit.to_owned()),
         ]
+    }
+
+    /// As a profile names it.
+    pub(crate) fn origin(self) -> ProfileOrigin {
+        ProfileOrigin {
+            processor: self.processor,
+            processors: u32::try_from(self.processors).unwrap_or(u32::MAX),
+            kernel: self.kernel,
+            preemption: self.preemption,
+            compiler: format!("{} ({} build)", self.rustc, self.profile),
+            commit: self.commit.to_owned(),
+            date: self.date,
+            orb: String::new(),
+            method: String::new(),
+            load: 0.0,
+            is_quick: false,
+        }
     }
 
     /// The measurement is over.

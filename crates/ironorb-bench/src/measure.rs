@@ -71,7 +71,8 @@ impl<F: FnMut() -> Result<(), BenchError>> Side for OnProcessor<F> {
     }
 }
 
-fn thread_nanos() -> u64 {
+/// The calling thread's processor time.
+pub(crate) fn thread_nanos() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

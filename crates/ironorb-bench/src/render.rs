@@ -417,7 +417,7 @@ mod tests {
 
     fn report(is_quick: bool) -> Report {
         let ratio = Figure::Ratio(Ratio { of_bests: 1.0, of_medians: 1.0, median: 1.05, min: 1.0, max: 1.1 });
-        let time = Figure::Spread { unit: "us", best: 10.0, median: 11.5, tail: ("p99", 123.45) };
+        let time = Figure::Spread { unit: "us", best: 10.0, median: 11.5, mean: 12.0, tail: ("p99", 123.45) };
         let figures = || vec![("raw".to_owned(), time), ("over_raw".to_owned(), ratio)];
         let row = |row: &str, side: &str, outcome| Row {
             parameters: parameters![layout = "one core", row = row, side = side, bytes = 7],

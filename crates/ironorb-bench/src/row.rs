@@ -27,6 +27,8 @@ pub(crate) enum Figure {
         best: f64,
         /// For a time the median of all calls; for a rate the median repetition.
         median: f64,
+        /// The mean of the median repetition. Reports do not show it.
+        mean: f64,
         /// For a time `p99` of all calls; for a rate `worst`, the slowest repetition.
         tail: (&'static str, f64),
     },
@@ -59,16 +61,17 @@ impl Measure {
     pub(crate) const CALLS: Measure = Measure::Rate("calls_s", 1e6);
 
     pub(crate) fn figure(self, repeated: &Repeated) -> Figure {
-        let [slowest, median, fastest] = repeated.spread_us();
+        let [slowest, middle, fastest] = repeated.spread_us();
         match self {
             Measure::Time(unit, scale) => {
                 let [best, median, p99] = repeated.times_us().map(|us| us * scale);
-                Figure::Spread { unit, best, median, tail: ("p99", p99) }
+                Figure::Spread { unit, best, median, mean: middle * scale, tail: ("p99", p99) }
             }
             Measure::Rate(unit, amount) => Figure::Spread {
                 unit,
                 best: amount / fastest,
-                median: amount / median,
+                median: amount / middle,
+                mean: amount / middle,
                 tail: ("worst", amount / slowest),
             },
         }
@@ -148,6 +151,22 @@ impl Row {
         }
     }
 
+    /// The mean of a time or a rate, or a plain number.
+    pub(crate) fn mean(&self, name: &str) -> Option<f64> {
+        match self.figure(name)? {
+            Figure::Spread { mean, .. } | Figure::Number(mean) => Some(mean),
+            Figure::Ratio(_) | Figure::TooFew { .. } => None,
+        }
+    }
+
+    /// The 99th percentile of a time.
+    pub(crate) fn p99(&self, name: &str) -> Option<f64> {
+        match self.figure(name)? {
+            Figure::Spread { tail: ("p99", p99), .. } => Some(p99),
+            _ => None,
+        }
+    }
+
     /// The figure of the best repetition.
     pub(crate) fn best(&self, name: &str) -> Option<f64> {
         match self.figure(name)? {
@@ -180,7 +199,7 @@ impl Row {
 impl Figure {
     fn json(&self) -> Value {
         match self {
-            Figure::Spread { unit, best, median, tail: (name, tail) } => {
+            Figure::Spread { unit, best, median, tail: (name, tail), .. } => {
                 let parts = [("best", best), ("median", median), (*name, tail)];
                 parts
                     .into_iter()

@@ -8,7 +8,7 @@ mod paper;
 mod pipeline;
 mod rivals;
 mod shares;
-mod stage;
+pub(crate) mod stage;
 mod throughput;
 
 use std::hint::black_box;

@@ -30,7 +30,7 @@ const REFERENCES_PER_CALL: u32 = 1_000;
 
 /// What a server has, and where it is.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Setup {
+pub(crate) struct Setup {
     /// How many items it has.
     pub(super) objects: usize,
     /// How often a thread of it writes its stamp in a second; 0 for never.
@@ -43,19 +43,19 @@ pub(super) struct Setup {
 
 impl Setup {
     /// A server of items.
-    pub(super) fn of(objects: usize, layout: Layout) -> Setup {
+    pub(crate) fn of(objects: usize, layout: Layout) -> Setup {
         Setup { objects, core: Some(layout.server), ..Setup::default() }
     }
 }
 
 /// A server that runs.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     process: Process,
     pub(super) reference: String,
 }
 
 impl Stage {
-    pub(super) fn start(setup: &Setup) -> Result<Stage, BenchError> {
+    pub(crate) fn start(setup: &Setup) -> Result<Stage, BenchError> {
         let _unpin = Unpin::later();
         setup.core.map_or(Ok(()), pin)?;
         let mut args = vec![format!("--samples={}", setup.objects), format!("--setup={}", setup.updates_hz)];
@@ -68,20 +68,25 @@ impl Stage {
         Ok(Stage { process, reference })
     }
 
-    pub(super) fn client(&self, items: Range<usize>) -> Result<Client, BenchError> {
+    pub(crate) fn client(&self, items: Range<usize>) -> Result<Client, BenchError> {
         Client::of(&self.reference, items)
     }
 
-    pub(super) fn end(self) -> Result<(), BenchError> {
+    /// The server.
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub(crate) fn end(self) -> Result<(), BenchError> {
         self.process.end()
     }
 }
 
 /// A client with an ORB of its own.
-pub(super) struct Client {
+pub(crate) struct Client {
     orb: Orb,
     pub(super) stage: StageObject,
-    pub(super) items: Vec<ItemRef>,
+    pub(crate) items: Vec<ItemRef>,
 }
 
 impl Client {
@@ -100,7 +105,7 @@ impl Client {
     }
 
     /// Has the client hold its first items.
-    pub(super) fn hold(&self, count: usize) -> Result<(), BenchError> {
+    pub(crate) fn hold(&self, count: usize) -> Result<(), BenchError> {
         let held = &self.items[..count];
         // The first read of all opens the session, the second one fills the place.
         held.first().into_iter().chain(held).try_for_each(|item| item.value().map(drop))?;
@@ -116,7 +121,7 @@ impl Client {
         Ok(self)
     }
 
-    pub(super) fn end(self) -> Result<(), BenchError> {
+    pub(crate) fn end(self) -> Result<(), BenchError> {
         Ok(self.orb.shutdown(true)?)
     }
 }

@@ -1,10 +1,12 @@
 //! `ironorb sim`: what a distributed program would do, before there are machines for it.
 
 mod bounds;
+mod calibrate;
 mod compare;
 mod export;
 mod plan;
 mod run;
+mod validate;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,13 @@ enum Command {
     Bounds(bounds::Arguments),
     /// Write a scenario as a layered queueing network, for other solvers.
     Export(export::Arguments),
+    /// Measure what the steps of calls take on this machine, as a profile that scenarios name.
+    ///
+    /// Client and server are pinned. Where the kernel places threads that are not pinned is not measured, and not modelled. A
+    /// build with `--features probes` divides calls by the ORB's own probes; another one by differences to plain sockets.
+    Calibrate(calibrate::Arguments),
+    /// Run benchmarks twice, simulate them by a profile, and show how far off the simulation is.
+    Validate(validate::Arguments),
 }
 
 /// What is simulated of the ORB.
@@ -68,6 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Plan(arguments) => plan::run(arguments),
         Command::Bounds(arguments) => bounds::run(arguments),
         Command::Export(arguments) => export::run(arguments),
+        Command::Calibrate(arguments) => calibrate::run(arguments),
+        Command::Validate(arguments) => validate::run(arguments),
     }
 }
 

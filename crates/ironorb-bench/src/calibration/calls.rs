@@ -1,0 +1,395 @@
+//! Calls of the ORB in each situation.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ironorb::Pending;
+use ironorb::cache::ReadOptions;
+use ironorb_model::profile::{BodyRow, CachedRow, CallRow, Placement, Steps, Times};
+
+use super::split::Split;
+use super::{Calibrate, QUANTILES, samples_after};
+use crate::caching::stage::{Setup, Stage};
+use crate::contender::{self, Running, Venue};
+use crate::error::BenchError;
+use crate::generated::bench::{BinStruct, Echo as _, EchoAsync as _, EchoRef};
+use crate::machine::Layout;
+use crate::measure::{Sample, thread_nanos};
+use crate::options::Sides;
+use crate::process::Process;
+use crate::sequences::{Calls, Server};
+use crate::settings::Settings;
+use crate::variant::{DataType, Mode};
+
+/// Calls of this ORB in one placement.
+pub(super) struct Caller<'a> {
+    pub(super) layout: Layout,
+    pub(super) placement: Placement,
+    pub(super) options: &'a Calibrate,
+    pub(super) split: Split,
+}
+
+/// How many calls a client has in flight where it does not wait for each.
+const IN_FLIGHT: u32 = 32;
+
+/// Octets of the bodies that tell what an octet takes.
+const BODY: usize = 8 << 10;
+
+/// Turns of calls one after another: the one in the middle counts, so that a disturbance of some does not.
+const TURNS: usize = 11;
+
+impl Caller<'_> {
+    fn echo(&self) -> Result<(Running, EchoRef), BenchError> {
+        let server =
+            contender::ours("echo", Settings::default(), Venue::tcp(Some(self.layout)))?.started()?;
+        let echo: EchoRef = server.object.clone().narrow_unchecked();
+        Ok((server, echo))
+    }
+
+    fn calls(&self) -> usize {
+        self.options.choose(50, 5_000)
+    }
+
+    /// Calls after pauses of different lengths.
+    pub(super) fn by_idle(&self, idles: &[Duration]) -> Result<Vec<CallRow>, BenchError> {
+        let (server, echo) = self.echo()?;
+        let mut rows = Vec::new();
+        for idle in idles {
+            crate::note(format_args!("measuring calls after {idle:?} ({})", self.layout.name));
+            let mut call = || Ok(echo.nothing()?);
+            let seen = match idle.is_zero() {
+                true => Seen::one_after_another(self.calls(), 1, &mut call, &server.server)?,
+                false => Seen::after(*idle, samples_after(*idle, self.options), &mut call, &server.server)?,
+            };
+            rows.push(self.row(&seen, 1, 1, 0.0));
+        }
+        Ok(rows)
+    }
+
+    /// Calls of which many are in flight.
+    pub(super) fn in_flight(&self) -> Result<Vec<CallRow>, BenchError> {
+        crate::note(format_args!("measuring {IN_FLIGHT} calls in flight ({})", self.layout.name));
+        let (server, echo) = self.echo()?;
+        let batch = 10 * IN_FLIGHT as usize;
+        let mut pending = VecDeque::new();
+        let mut calls = || -> Result<(), BenchError> {
+            for _ in 0..batch {
+                if pending.len() == IN_FLIGHT as usize
+                    && let Some(first) = pending.pop_front()
+                {
+                    Pending::wait(first)?;
+                }
+                pending.push_back(echo.nothing_async());
+            }
+            Ok(pending.drain(..).try_for_each(Pending::wait)?)
+        };
+        let seen = Seen::one_after_another(self.calls() / batch + 2, batch, &mut calls, &server.server)?;
+        // No thread waits for one call: what a call takes is what it takes the processors.
+        let [client, server] = [seen.client_ns, seen.server_ns];
+        let mut row = self.row(&seen, 1, IN_FLIGHT, 0.0);
+        row.steps = self.split.steps(client, server);
+        row.thread_switch = Times::default();
+        Ok(vec![row])
+    }
+
+    /// What an octet takes, in bodies of each kind.
+    pub(super) fn bodies(&self) -> Result<Vec<BodyRow>, BenchError> {
+        let (server, echo) = self.echo()?;
+        let octets = vec![0x5A; BODY];
+        let longs = vec![0x5A5A; BODY / 4];
+        let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; BODY / 24];
+        // How often an octet is written and read in a call: the servant sends octets and longs back.
+        let mut kinds: [(&str, f64, Sample<'_>); 3] = [
+            ("octets", 4.0, Box::new(|| Ok(drop(black_box(echo.take_octets(black_box(&octets))?))))),
+            ("longs", 4.0, Box::new(|| Ok(drop(black_box(echo.take_longs(black_box(&longs))?))))),
+            ("structs", 2.0, Box::new(|| Ok(echo.take_structs(black_box(&structs))?))),
+        ];
+        let calls = self.calls() / 2;
+        let without = Seen::one_after_another(calls, 1, &mut || Ok(echo.nothing()?), &server.server)?;
+        let mut rows = Vec::new();
+        for (body, times, call) in &mut kinds {
+            crate::note(format_args!("measuring bodies of {body} ({})", self.layout.name));
+            let with = Seen::one_after_another(calls, 1, call, &server.server)?;
+            let more = (with.response_ns() - without.response_ns()).max(0.0);
+            let per_kilo_octet_ns = (more / *times / (BODY as f64 / 1e3) * 10.0).round() / 10.0;
+            rows.push(BodyRow { body: (*body).to_owned(), placement: self.placement, per_kilo_octet_ns });
+        }
+        Ok(rows)
+    }
+
+    /// Calls of random objects, by their number; and reads of them that a cache answers.
+    pub(super) fn by_objects(&self, counts: &[u64]) -> Result<(Vec<CallRow>, Vec<CachedRow>), BenchError> {
+        let (mut calls, mut cached) = (Vec::new(), Vec::new());
+        let mut of_one: Option<Seen> = None;
+        for &count in counts {
+            crate::note(format_args!("measuring calls of {count} objects ({})", self.layout.name));
+            let stage = Stage::start(&Setup::of(count as usize, self.layout))?;
+            crate::machine::pin(self.layout.client)?;
+            let client = stage.client(0..count as usize)?;
+            let mut random = fastrand::Rng::with_seed(11);
+            let mut item = || &client.items[random.usize(..client.items.len())];
+            let remote = ReadOptions::new().remote();
+            let mut call = || {
+                black_box(item().value_with(&remote)?);
+                Ok(())
+            };
+            let seen = Seen::one_after_another(self.calls(), 1, &mut call, stage.process())?;
+            let base = of_one.get_or_insert_with(|| seen.clone());
+            // Calls of one object have a row already.
+            if count > 1 {
+                let more = (seen.server_ns - base.server_ns).max(0.0);
+                calls.push(self.row(&seen, count, 1, more));
+            }
+            if self.layout.client == self.layout.server {
+                client.hold(count as usize)?;
+                cached.push(CachedRow { objects: count, read_ns: self.cached_read(&mut || item().value())? });
+            }
+            client.end()?;
+            stage.end()?;
+        }
+        Ok((calls, cached))
+    }
+
+    fn cached_read<E>(&self, read: &mut dyn FnMut() -> Result<i32, E>) -> Result<f64, BenchError>
+    where
+        BenchError: From<E>,
+    {
+        let reads = self.options.choose(1_000, 100_000);
+        let mut of_turns = Vec::new();
+        for _ in 0..TURNS {
+            let begun = Instant::now();
+            for _ in 0..reads {
+                black_box(read()?);
+            }
+            of_turns.push(begun.elapsed().as_nanos() as f64 / f64::from(reads));
+        }
+        of_turns.sort_by(f64::total_cmp);
+        Ok((of_turns[TURNS / 2] * 10.0).round() / 10.0)
+    }
+
+    /// `lookup_ns` of the server's time is known to be spent on finding the object.
+    fn row(&self, seen: &Seen, objects: u64, in_flight: u32, lookup_ns: f64) -> CallRow {
+        let [of_client, of_server] = self.split.probes_ns;
+        let seen = Seen {
+            responses: seen.responses.iter().map(|ns| ns - of_client - of_server).collect(),
+            client_ns: (seen.client_ns - of_client).max(0.0),
+            server_ns: (seen.server_ns - of_server).max(0.0),
+            ..*seen
+        };
+        let mut steps = self.split.steps(seen.client_ns, seen.server_ns - lookup_ns);
+        steps.find_object += lookup_ns;
+        row(self.placement, &seen, steps, objects, in_flight)
+    }
+}
+
+/// Calls of another ORB, of which only the outside is seen.
+pub(super) fn from_outside(
+    options: &Calibrate,
+    layout: Layout,
+    placement: Placement,
+) -> Result<Vec<CallRow>, BenchError> {
+    let sides = Sides { peers: vec![options.peer], with: Vec::new() };
+    let mut contenders = contender::start("latency", &sides, Venue::tcp(Some(layout)))?;
+    let contender = contenders.pop().ok_or_else(|| BenchError::process("peer", "is not there"))?;
+    let mut server = Server::new(contender);
+    let unusable = |why: String| BenchError::Unusable(format!("{}: {why}", options.peer.title()));
+    server.populate(1)?.map_err(unusable)?;
+    let calls = Calls::of_one_object(Mode::Twoway, DataType::Void, 0);
+    let data = calls.data();
+    let samples = options.choose(50, 5_000);
+    let (side, _) = server.side(0, calls, &data)?;
+    let mut side = side.map_err(unusable)?;
+    let mut nanos = vec![0; samples];
+    side.each(&mut nanos)?;
+    let before = busy(&server);
+    let mut turns = Vec::new();
+    for _ in 0..TURNS {
+        side.each(&mut nanos)?;
+        turns.push(nanos.iter().map(|ns| *ns as f64).collect::<Vec<f64>>());
+    }
+    let busy = busy(&server).saturating_sub(before).as_nanos() as f64 / (samples * TURNS) as f64;
+    let seen = Seen { responses: middle(turns), client_ns: busy, server_ns: busy, idle_ns: 0.0 };
+    let steps =
+        Steps { write_request: busy, read_request: busy / 2.0, write_reply: busy / 2.0, ..Steps::default() };
+    Ok(vec![row(placement, &seen, steps, 1, 1)])
+}
+
+fn busy(server: &Server) -> Duration {
+    server.contender.running.as_ref().map_or(Duration::ZERO, |running| running.server.busy())
+}
+
+fn row(placement: Placement, seen: &Seen, steps: Steps, objects: u64, in_flight: u32) -> CallRow {
+    let response_ns = seen.response_ns();
+    let waiting = response_ns - steps.sum();
+    // Two processors at work at the same time do more than one call waits for.
+    let steps = match waiting < 0.0 {
+        true => Steps::of(steps.all().map(|step| step * response_ns / steps.sum())),
+        false => steps,
+    };
+    CallRow {
+        placement,
+        idle_ns: seen.idle_ns,
+        objects,
+        in_flight,
+        calls: seen.responses.len() as u64,
+        steps,
+        thread_switch: switches(&seen.responses, waiting.max(0.0) / 2.0),
+        response: Times::of(seen.responses.clone(), QUANTILES),
+    }
+}
+
+/// Two switches of this mean, which vary as the responses do: each has half of their variance.
+fn switches(responses: &[f64], mean_ns: f64) -> Times {
+    let mean = responses.iter().sum::<f64>() / responses.len().max(1) as f64;
+    let varied = responses.iter().map(|ns| (mean_ns + (ns - mean) / 2_f64.sqrt()).max(0.0));
+    Times::of(varied.collect(), QUANTILES).with_mean(mean_ns)
+}
+
+/// What was seen of calls.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// Nanoseconds of each call.
+    responses: Vec<f64>,
+    /// The processor time of a call at either side, in nanoseconds.
+    client_ns: f64,
+    server_ns: f64,
+    /// How long the client had slept before each call.
+    idle_ns: f64,
+}
+
+impl Seen {
+    fn response_ns(&self) -> f64 {
+        self.responses.iter().sum::<f64>() / self.responses.len().max(1) as f64
+    }
+
+    /// Samples of so many calls each, one after another, in turns of which the one in the middle counts.
+    fn one_after_another(
+        samples: usize,
+        batch: usize,
+        call: &mut dyn FnMut() -> Result<(), BenchError>,
+        server: &Process,
+    ) -> Result<Seen, BenchError> {
+        (0..samples).try_for_each(|_| call())?; // to warm up
+        let (client_before, server_before) = (thread_nanos(), server.busy());
+        let mut turns = Vec::new();
+        for _ in 0..TURNS {
+            let mut turn = Vec::with_capacity(samples);
+            let mut before = Instant::now();
+            for _ in 0..samples {
+                call()?;
+                let after = Instant::now();
+                turn.push((after - before).as_nanos() as f64 / batch as f64);
+                before = after;
+            }
+            turns.push(turn);
+        }
+        let calls = (samples * batch * TURNS) as f64;
+        Ok(Seen {
+            responses: middle(turns),
+            client_ns: (thread_nanos() - client_before) as f64 / calls,
+            server_ns: server.busy().saturating_sub(server_before).as_nanos() as f64 / calls,
+            idle_ns: 0.0,
+        })
+    }
+
+    /// Single calls, each after a sleep.
+    fn after(
+        idle: Duration,
+        samples: usize,
+        call: &mut dyn FnMut() -> Result<(), BenchError>,
+        server: &Process,
+    ) -> Result<Seen, BenchError> {
+        let (mut responses, mut client, mut slept) = (Vec::new(), 0.0, 0.0);
+        let clock = clock_cost();
+        call()?;
+        let server_before = server.busy();
+        let mut ended = Instant::now();
+        for _ in 0..samples {
+            thread::sleep(idle);
+            let busy = thread_nanos();
+            let begun = Instant::now();
+            call()?;
+            let now = Instant::now();
+            client += (thread_nanos() - busy) as f64 - clock;
+            slept += (begun - ended).as_nanos() as f64;
+            responses.push((now - begun).as_nanos() as f64);
+            ended = now;
+        }
+        let calls = samples.max(1) as f64;
+        Ok(Seen {
+            responses: trimmed(responses),
+            client_ns: client.max(0.0) / calls,
+            server_ns: server.busy().saturating_sub(server_before).as_nanos() as f64 / calls,
+            idle_ns: (slept / calls).round(),
+        })
+    }
+}
+
+/// The turn whose mean is the median of all.
+fn middle(mut turns: Vec<Vec<f64>>) -> Vec<f64> {
+    let mean = |turn: &[f64]| turn.iter().sum::<f64>() / turn.len().max(1) as f64;
+    turns.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+    let place = turns.len() / 2;
+    turns.into_iter().nth(place).unwrap_or_default()
+}
+
+/// Without the slowest 0.5 %: other work of the machine, which a single series cannot tell from calls.
+fn trimmed(mut ns: Vec<f64>) -> Vec<f64> {
+    ns.sort_by(f64::total_cmp);
+    ns.truncate(ns.len() - ns.len() / 200);
+    ns
+}
+
+/// What reading the clock of a thread's processor time adds to it.
+fn clock_cost() -> f64 {
+    let mut costs: Vec<u64> = (0..101)
+        .map(|_| {
+            let before = thread_nanos();
+            thread_nanos() - before
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2] as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(responses: &[f64]) -> Seen {
+        Seen { responses: responses.to_vec(), client_ns: 4.0, server_ns: 3.0, idle_ns: 0.0 }
+    }
+
+    #[test]
+    fn steps_and_switches_add_up_to_the_response() {
+        let steps = Steps { write_request: 4_000.0, read_request: 3_000.0, ..Steps::default() };
+        for response in [12_000.0, 7_000.0, 6_300.0] {
+            let seen = seen(&[response - 500.0, response, response + 500.0]);
+            let row = row(Placement::CoreEach, &seen, steps, 1, 1);
+            let sum = row.steps.sum() + 2.0 * row.thread_switch.mean_ns;
+            assert!((sum - response).abs() < 1.0, "{response}: {sum}");
+        }
+    }
+
+    #[test]
+    fn switches_have_half_of_the_variance_of_responses() {
+        let responses: Vec<f64> = (0..1_000).map(|n| 20_000.0 + f64::from(n % 100) * 10.0).collect();
+        let times = switches(&responses, 5_000.0);
+        let variance = |all: &[f64]| {
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            all.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / all.len() as f64
+        };
+        let part = variance(&times.quantiles_ns) / variance(&responses);
+        assert!((0.48..0.52).contains(&part), "{part}");
+        assert_eq!(times.mean_ns, 5_000.0);
+        assert!(switches(&[1.0, 1e9], 10.0).quantiles_ns.iter().all(|ns| *ns >= 0.0));
+    }
+
+    #[test]
+    fn a_disturbed_turn_does_not_count() {
+        assert_eq!(middle(vec![vec![9e9, 2.0], vec![2.0, 3.0], vec![1.0, 2.0]]), [2.0, 3.0]);
+        assert_eq!(trimmed((0..400).map(f64::from).collect()).len(), 398);
+    }
+}
