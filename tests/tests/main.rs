@@ -15,6 +15,7 @@ mod caching;
 mod caching_modes;
 mod caching_moved;
 mod caching_seen;
+mod calibration;
 mod call_command;
 mod call_sources;
 mod calls;

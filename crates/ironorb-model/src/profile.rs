@@ -70,7 +70,7 @@ pub enum Placement {
     OneCore,
     /// Each on a processor of its own.
     CoreEach,
-    /// Each in a network of its own, with a relay between them, and on a processor of its own.
+    /// Each in a network of its own, which virtual interfaces join, and on a processor of its own.
     Networks,
 }
 

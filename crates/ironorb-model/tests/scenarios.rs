@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ironorb_model::scenario::{
-    self, Architecture, Arrivals, CacheMode, Choice, Cycle, KEYS, OperationKind, ServerLock, Spread, Target,
-    WarmUp,
+    self, Architecture, Arrivals, CacheMode, Choice, Cycle, KEYS, Key, OperationKind, ServerLock, Spread,
+    Target, WarmUp,
 };
 
 /// Every key.

@@ -5,22 +5,22 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ironorb::Pending;
 use ironorb::cache::ReadOptions;
+use ironorb::{Orb, Pending};
 use ironorb_model::profile::{BodyRow, CachedRow, CallRow, Placement, Steps, Times};
 
+use super::networks::Network;
 use super::split::Split;
 use super::{Calibrate, QUANTILES, samples_after};
 use crate::caching::stage::{Setup, Stage};
-use crate::contender::{self, Running, Venue};
+use crate::contender::{self, Venue};
 use crate::error::BenchError;
 use crate::generated::bench::{BinStruct, Echo as _, EchoAsync as _, EchoRef};
-use crate::machine::Layout;
+use crate::machine::{Layout, pin};
 use crate::measure::{Sample, thread_nanos};
 use crate::options::Sides;
 use crate::process::Process;
 use crate::sequences::{Calls, Server};
-use crate::settings::Settings;
 use crate::variant::{DataType, Mode};
 
 /// Calls of this ORB in one placement.
@@ -29,6 +29,22 @@ pub(super) struct Caller<'a> {
     pub(super) placement: Placement,
     pub(super) options: &'a Calibrate,
     pub(super) split: Split,
+    /// Where the server is, if not in this network.
+    pub(super) network: Option<&'a Network>,
+}
+
+/// A server with one object, and a client's reference to it.
+struct Served {
+    echo: EchoRef,
+    server: Process,
+    orb: Orb,
+}
+
+impl Served {
+    fn end(self) -> Result<(), BenchError> {
+        self.orb.shutdown(true)?;
+        self.server.end()
+    }
 }
 
 /// How many calls a client has in flight where it does not wait for each.
@@ -41,11 +57,20 @@ const BODY: usize = 8 << 10;
 const TURNS: usize = 11;
 
 impl Caller<'_> {
-    fn echo(&self) -> Result<(Running, EchoRef), BenchError> {
-        let server =
-            contender::ours("echo", Settings::default(), Venue::tcp(Some(self.layout)))?.started()?;
-        let echo: EchoRef = server.object.clone().narrow_unchecked();
-        Ok((server, echo))
+    fn echo(&self) -> Result<Served, BenchError> {
+        let (under, endpoint) = match self.network {
+            Some(network) => (network.under(), Network::endpoint()),
+            None => (Vec::new(), "iiop://127.0.0.1:0".to_owned()),
+        };
+        pin(self.layout.server)?;
+        let mut server = Process::start(&under, "echo-server", &[format!("--endpoint={endpoint}")])?;
+        pin(self.layout.client)?;
+        let told = server.address()?;
+        let orb = Orb::builder().no_endpoint().build()?;
+        // The server tells another reference, too.
+        let reference = told.split(' ').next().unwrap_or_default();
+        let echo: EchoRef = orb.string_to_object(reference)?.narrow_unchecked();
+        Ok(Served { echo, server, orb })
     }
 
     fn calls(&self) -> usize {
@@ -54,24 +79,27 @@ impl Caller<'_> {
 
     /// Calls after pauses of different lengths.
     pub(super) fn by_idle(&self, idles: &[Duration]) -> Result<Vec<CallRow>, BenchError> {
-        let (server, echo) = self.echo()?;
+        let served = self.echo()?;
+        let Served { echo, server, .. } = &served;
         let mut rows = Vec::new();
         for idle in idles {
             crate::note(format_args!("measuring calls after {idle:?} ({})", self.layout.name));
             let mut call = || Ok(echo.nothing()?);
             let seen = match idle.is_zero() {
-                true => Seen::one_after_another(self.calls(), 1, &mut call, &server.server)?,
-                false => Seen::after(*idle, samples_after(*idle, self.options), &mut call, &server.server)?,
+                true => Seen::one_after_another(self.calls(), 1, &mut call, server)?,
+                false => Seen::after(*idle, samples_after(*idle, self.options), &mut call, server)?,
             };
             rows.push(self.row(&seen, 1, 1, 0.0));
         }
+        served.end()?;
         Ok(rows)
     }
 
     /// Calls of which many are in flight.
     pub(super) fn in_flight(&self) -> Result<Vec<CallRow>, BenchError> {
         crate::note(format_args!("measuring {IN_FLIGHT} calls in flight ({})", self.layout.name));
-        let (server, echo) = self.echo()?;
+        let served = self.echo()?;
+        let Served { echo, server, .. } = &served;
         let batch = 10 * IN_FLIGHT as usize;
         let mut pending = VecDeque::new();
         let mut calls = || -> Result<(), BenchError> {
@@ -85,37 +113,40 @@ impl Caller<'_> {
             }
             Ok(pending.drain(..).try_for_each(Pending::wait)?)
         };
-        let seen = Seen::one_after_another(self.calls() / batch + 2, batch, &mut calls, &server.server)?;
+        let seen = Seen::one_after_another(self.calls() / batch + 2, batch, &mut calls, server)?;
         // No thread waits for one call: what a call takes is what it takes the processors.
-        let [client, server] = [seen.client_ns, seen.server_ns];
         let mut row = self.row(&seen, 1, IN_FLIGHT, 0.0);
-        row.steps = self.split.steps(client, server);
+        row.steps = self.split.steps(seen.client_ns, seen.server_ns);
         row.thread_switch = Times::default();
+        served.end()?;
         Ok(vec![row])
     }
 
     /// What an octet takes, in bodies of each kind.
     pub(super) fn bodies(&self) -> Result<Vec<BodyRow>, BenchError> {
-        let (server, echo) = self.echo()?;
+        let served = self.echo()?;
+        let Served { echo, server, .. } = &served;
         let octets = vec![0x5A; BODY];
         let longs = vec![0x5A5A; BODY / 4];
         let structs = vec![BinStruct { s: 1, c: b'c', l: 2, o: 3, d: 4.5 }; BODY / 24];
         // How often an octet is written and read in a call: the servant sends octets and longs back.
         let mut kinds: [(&str, f64, Sample<'_>); 3] = [
-            ("octets", 4.0, Box::new(|| Ok(drop(black_box(echo.take_octets(black_box(&octets))?))))),
-            ("longs", 4.0, Box::new(|| Ok(drop(black_box(echo.take_longs(black_box(&longs))?))))),
+            ("octets", 4.0, Box::new(|| echo.take_octets(black_box(&octets)).map(drop).map_err(Into::into))),
+            ("longs", 4.0, Box::new(|| echo.take_longs(black_box(&longs)).map(drop).map_err(Into::into))),
             ("structs", 2.0, Box::new(|| Ok(echo.take_structs(black_box(&structs))?))),
         ];
         let calls = self.calls() / 2;
-        let without = Seen::one_after_another(calls, 1, &mut || Ok(echo.nothing()?), &server.server)?;
+        let without = Seen::one_after_another(calls, 1, &mut || Ok(echo.nothing()?), server)?;
         let mut rows = Vec::new();
         for (body, times, call) in &mut kinds {
             crate::note(format_args!("measuring bodies of {body} ({})", self.layout.name));
-            let with = Seen::one_after_another(calls, 1, call, &server.server)?;
+            let with = Seen::one_after_another(calls, 1, call, server)?;
             let more = (with.response_ns() - without.response_ns()).max(0.0);
             let per_kilo_octet_ns = (more / *times / (BODY as f64 / 1e3) * 10.0).round() / 10.0;
             rows.push(BodyRow { body: (*body).to_owned(), placement: self.placement, per_kilo_octet_ns });
         }
+        drop(kinds);
+        served.end()?;
         Ok(rows)
     }
 
@@ -126,7 +157,7 @@ impl Caller<'_> {
         for &count in counts {
             crate::note(format_args!("measuring calls of {count} objects ({})", self.layout.name));
             let stage = Stage::start(&Setup::of(count as usize, self.layout))?;
-            crate::machine::pin(self.layout.client)?;
+            pin(self.layout.client)?;
             let client = stage.client(0..count as usize)?;
             let mut random = fastrand::Rng::with_seed(11);
             let mut item = || &client.items[random.usize(..client.items.len())];

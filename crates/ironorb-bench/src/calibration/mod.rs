@@ -7,6 +7,7 @@
 //! Placements are pinned. What is called differs from what `ironorb sim validate` calls.
 
 mod calls;
+mod networks;
 mod sockets;
 mod split;
 
@@ -21,6 +22,7 @@ use crate::error::BenchError;
 use crate::machine::{CORE_EACH, Layout, Machine, Unpin, load, pin};
 use crate::variant::Peer;
 use calls::Caller;
+use networks::Network;
 
 /// `ironorb sim calibrate`
 #[derive(Debug, Clone, clap::Args)]
@@ -75,7 +77,8 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
     let mut profile = new_profile(options);
     crate::note(format_args!("measuring how late threads wake up that sleep"));
     profile.sleep = Some(sockets::sleeps(options));
-    for layout in Layout::possible() {
+    let layouts = Layout::possible();
+    for layout in layouts.iter().copied() {
         let placement = placement_of(layout);
         profile.wake_ups.extend(wake_ups(layout, placement, options)?);
         if options.peer != Peer::Ironorb {
@@ -84,7 +87,7 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
         }
         let split = split::of(layout, options)?;
         split.method.clone_into(&mut profile.origin.method);
-        let caller = Caller { layout, placement, options, split };
+        let caller = Caller { layout, placement, options, split, network: None };
         profile.calls.extend(caller.by_idle(idles(options))?);
         profile.calls.extend(caller.in_flight()?);
         profile.bodies.extend(caller.bodies()?);
@@ -94,9 +97,28 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
             profile.cached_reads = cached;
         }
     }
+    if let Some(layout) = layouts.last().filter(|_| options.peer == Peer::Ironorb) {
+        profile.calls.extend(over_networks(*layout, options)?);
+    }
     std::fs::write(&options.file, profile.write())
         .map_err(BenchError::io(format!("write {}", options.file.display())))?;
     Ok(profile)
+}
+
+/// Calls to a server in a network of its own; none where the system does not permit one.
+fn over_networks(layout: Layout, options: &Calibrate) -> Result<Vec<CallRow>, BenchError> {
+    let network = match Network::start() {
+        Ok(network) => network,
+        Err(why) => {
+            crate::note(format_args!("no calls between two networks: {why}"));
+            return Ok(Vec::new());
+        }
+    };
+    let split = split::of(layout, options)?;
+    let placement = Placement::Networks;
+    let caller = Caller { layout, placement, options, split, network: Some(&network) };
+    crate::note(format_args!("two networks"));
+    Ok([caller.by_idle(idles(options))?, caller.in_flight()?].concat())
 }
 
 impl Calibrate {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[cfg(feature = "bench")]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let profile = ironorb_bench::calibrate(arguments).map_err(Failure::new)?;
-    crate::output::text(&ironorb_bench::summary(&profile))
+    crate::output::text(ironorb_bench::summary(&profile))
 }
 
 #[cfg(not(feature = "bench"))]

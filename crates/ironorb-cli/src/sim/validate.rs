@@ -8,7 +8,7 @@ pub(crate) use ironorb_bench::Validate as Arguments;
 #[cfg(feature = "bench")]
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let validation = ironorb_bench::validate(arguments).map_err(Failure::new)?;
-    crate::output::text(&validation.to_string())
+    crate::output::text(validation)
 }
 
 #[cfg(not(feature = "bench"))]

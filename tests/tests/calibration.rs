@@ -1,0 +1,58 @@
+//! `ironorb sim calibrate` and `ironorb sim validate` as people run them. The tests compare no times.
+
+use ironorb_tests::command::run;
+use serde_json::Value;
+
+#[test]
+fn what_is_calibrated_is_validated_and_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [profile, json, page, scenario] = ["profile.toml", "all.json", "page.md", "scenario.toml"].map(path);
+    let told = run(["sim", "calibrate", "--quick", &profile, "--objects", "100"]).expect();
+    assert!(told.contains("not modelled") && told.contains("predict nothing by it"), "{told}");
+    let text = std::fs::read_to_string(&profile).unwrap();
+    for key in
+        ["processor = ", "kernel = ", "commit = ", "[[wake_ups]]", "[[cached_reads]]", "in_flight = 32"]
+    {
+        assert!(text.contains(key), "no {key} in {text}");
+    }
+
+    let files = ["--json", &json, "--markdown", &page];
+    let line = ["sim", "validate", &profile, "--quick", "--cases", "latency"];
+    let told = run([&line[..], &files].concat()).expect();
+    assert!(told.contains("its figures judge nothing") && told.contains("level     L0"), "{told}");
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let figures = all["cases"][0]["figures"].as_array().unwrap();
+    for figure in figures {
+        let numbers = [&figure["measured"][0], &figure["measured"][1], &figure["simulated"]];
+        assert!(numbers.iter().all(|number| number.as_f64() > Some(0.0)), "{figure}");
+    }
+    let judged = figures.iter().filter(|figure| figure["holds"].is_boolean()).count();
+    assert!(judged >= 2 && figures.len() == 2 * judged, "means are judged, percentiles are not: {figures:?}");
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(page.matches("\n| layout").count(), figures.len(), "{page}");
+
+    let text = r#"
+        span = "10 ms"
+        hosts = [{ name = "here" }]
+        servers = [{ name = "s", hosts = "here", threads = 1, operations = [{ name = "get" }] }]
+        dwell = { profile = "profile.toml", placement = "one-core" }
+        [[classes]]
+        name = "c"
+        hosts = "here"
+        clients = 1
+        mix = [{ calls = [{ call = "s.get" }] }]
+    "#;
+    std::fs::write(&scenario, text).unwrap();
+    run(["sim", "run", &scenario]).expect();
+}
+
+#[test]
+fn a_file_that_is_no_profile_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "[origin]\n").unwrap();
+    let told = run(["sim", "validate", file.path().to_str().unwrap()]).expect_failure(1);
+    assert!(told.contains("this is no profile"), "{told}");
+    let told = run(["sim", "validate", "/nowhere/profile.toml"]).expect_failure(1);
+    assert!(told.contains("cannot read /nowhere/profile.toml"), "{told}");
+}
