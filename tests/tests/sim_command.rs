@@ -16,10 +16,14 @@ fn sim(arguments: &[&str]) -> Done {
 
 /// Runs a scenario, and returns its experiments.
 fn experiments(file: &Path, folder: &Path) -> Vec<Value> {
+    experiments_at("L0", file, folder)
+}
+
+fn experiments_at(level: &str, file: &Path, folder: &Path) -> Vec<Value> {
     let json = folder.join("out.json");
-    sim(&["run", file.to_str().unwrap(), "--json", json.to_str().unwrap()]).expect();
+    sim(&["run", file.to_str().unwrap(), "--level", level, "--json", json.to_str().unwrap()]).expect();
     let out: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
-    assert_eq!(out["level"], "L0");
+    assert_eq!(out["level"], level);
     assert!(out["commit"].as_str().is_some_and(|commit| !commit.is_empty()));
     out["experiments"].as_array().unwrap().clone()
 }
@@ -128,4 +132,19 @@ fn bad_files_are_told_by_line_and_mend() {
     assert!(said.contains("help: do you mean `sleeps`?"), "{said}");
     let none = sim(&["run", "no-such-file.toml"]).expect_failure(2);
     assert!(none.contains("cannot read no-such-file.toml"), "{none}");
+}
+
+#[test]
+fn the_orbs_machines_agree_with_the_queues() {
+    let folder = tempfile::tempdir().unwrap();
+    let shorter =
+        [("\"1000 s\"", "\"500 ms\""), ("\"10 s\"", "\"100 ms\""), ("min = 4, max = 4", "min = 2, max = 2")];
+    let file = shortened("mm1.toml", &shorter, folder.path());
+    let [queues, machines] = ["L0", "L1"].map(|level| experiments_at(level, &file, folder.path()));
+    assert_eq!((queues.len(), machines.len()), (1, 1));
+    assert!(mean(&queues[0], 0, "throughput_per_s") > 800.0);
+    assert_eq!(queues[0]["classes"], machines[0]["classes"]);
+    let cached = example("minorb-case-3.toml");
+    let said = sim(&["run", "--level", "l1", cached.to_str().unwrap()]).expect_failure(1);
+    assert!(said.contains("caches are simulated at L0 and L2"), "{said}");
 }
