@@ -25,6 +25,17 @@ pub enum MachinesError {
         /// The class.
         class: String,
     },
+    /// A server has several operations of one name.
+    #[error(
+        "server {server}: `{operation}` is simulated at L0; at L1 it is not, because a servant knows operations by their names \
+         alone. Make the recording's scenario with `--variants 1`, or give the operations names of their own"
+    )]
+    Variants {
+        /// The server.
+        server: String,
+        /// The operation.
+        operation: String,
+    },
     /// The scenario has more of something than this level can number.
     #[error("the scenario has more {what} than {most}")]
     TooMany {

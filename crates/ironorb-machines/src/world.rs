@@ -104,6 +104,12 @@ impl<'s> World<'s> {
                 return Err(MachinesError::Jobs { class: class.name.clone() });
             }
         }
+        for server in &scenario.servers {
+            if let Some(variant) = server.operations.iter().find(|it| it.wire_name() != it.name) {
+                let (server, operation) = (server.name.clone(), variant.name.clone());
+                return Err(MachinesError::Variants { server, operation });
+            }
+        }
         let mut world = World {
             scenario,
             seed,

@@ -48,6 +48,7 @@ fn no_dwell() -> DwellTimes {
         cached_read: none(),
         apply_update: none(),
         per_octet: Duration::ZERO,
+        per_kilo_octet: Duration::ZERO,
     }
 }
 
@@ -393,4 +394,17 @@ fn runs_are_equal_with_one_processor_another_environment_and_other_addresses() {
     let ended = elsewhere.env(HISTORY, &file).output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), history(3));
+}
+
+#[test]
+fn operations_of_one_name_are_refused_by_name() {
+    let text = r#"
+        span = "1 s"
+        hosts = [{ name = "here" }]
+        servers = [{ name = "s", hosts = "here", operations = [{ name = "put" }, { name = "put#2", request_octets = 8 }] }]
+        classes = [{ name = "c", hosts = "here", clients = 1, think = "1 ms", mix = [{ calls = [{ call = "s.put" }] }] }]
+    "#;
+    let scenario = ironorb_model::scenario::read(text, "variants").unwrap().remove(0);
+    let refused = ironorb_machines::run(&scenario, 1, Duration::ZERO).unwrap_err().to_string();
+    assert!(refused.contains("server s: `put#2` is simulated at L0"), "{refused}");
 }
