@@ -254,7 +254,13 @@ fn recording(mut state: State, name: &str, seed: u64) -> State {
 
 /// Writes what the run has kept.
 fn write_records() {
-    let (trace, capture) = calls::inside(|state| (state.trace.take(), state.capture.take()));
+    let (trace, mut capture) = calls::inside(|state| (state.trace.take(), state.capture.take()));
+    if let Some(capture) = &mut capture {
+        let names = calls::inside(|state| state.names_of_hosts());
+        for (number, name) in names {
+            let _ = capture.host(number, &name); // memory takes all
+        }
+    }
     let write = |variable, octets: &[u8]| {
         if let Some(path) = env::var_os(variable)
             && let Err(e) = fs::write(&path, octets)

@@ -2,5 +2,6 @@
 //! own. `IRONORB_SIM_SEEDS=10000` runs more seeds of each test.
 
 mod agent;
+mod capture;
 mod levels;
 mod naming;

@@ -20,7 +20,7 @@ mod threads;
 mod time;
 
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{c_int, c_long};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
@@ -200,10 +200,20 @@ fn own_kernel_id() -> i32 {
     (unsafe { raw::kernel(libc::SYS_gettid, [0; 6]) }) as i32
 }
 
-/// The C library's own function of a name that this crate takes.
-fn c_library(name: &'static std::ffi::CStr) -> *mut c_void {
+/// The C library's own function of a name that this crate takes, of this type.
+macro_rules! c_library {
+    ($name:literal: $type:ty) => {{
+        static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+        let found = *FOUND.get_or_init(|| $crate::calls::found_in_c_library($name));
+        // SAFETY: the C library's function of this name has this type.
+        unsafe { std::mem::transmute::<usize, $type>(found) }
+    }};
+}
+use c_library;
+
+fn found_in_c_library(name: &'static std::ffi::CStr) -> usize {
     // SAFETY: the name ends with a zero; the result is only called as what has this name.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     assert!(!found.is_null(), "the C library has no {}", name.to_string_lossy());
-    found
+    found as usize
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
-use std::sync::OnceLock;
 
 use libc::{addrinfo, sockaddr_in};
 
@@ -29,10 +28,7 @@ unsafe extern "C" fn getaddrinfo(
     found: *mut *mut addrinfo,
 ) -> c_int {
     if !is_simulated() {
-        static REAL: OnceLock<usize> = OnceLock::new();
-        let real = *REAL.get_or_init(|| c_library(c"getaddrinfo") as usize);
-        // SAFETY: the C library's function of this name has this type.
-        let getaddrinfo: Getaddrinfo = unsafe { std::mem::transmute(real) };
+        let getaddrinfo = c_library!(c"getaddrinfo": Getaddrinfo);
         // SAFETY: the caller's promise.
         return unsafe { getaddrinfo(node, service, hints, found) };
     }
@@ -69,10 +65,7 @@ unsafe extern "C" fn freeaddrinfo(answer: *mut addrinfo) {
         drop(unsafe { Box::from_raw(answer.cast::<Found>()) });
         return;
     }
-    static REAL: OnceLock<usize> = OnceLock::new();
-    let real = *REAL.get_or_init(|| c_library(c"freeaddrinfo") as usize);
-    // SAFETY: the C library's function of this name has this type.
-    let freeaddrinfo: Freeaddrinfo = unsafe { std::mem::transmute(real) };
+    let freeaddrinfo = c_library!(c"freeaddrinfo": Freeaddrinfo);
     // SAFETY: the caller's promise.
     unsafe { freeaddrinfo(answer) };
 }
@@ -80,10 +73,7 @@ unsafe extern "C" fn freeaddrinfo(answer: *mut addrinfo) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gethostname(name: *mut c_char, length: usize) -> c_int {
     if !is_simulated() {
-        static REAL: OnceLock<usize> = OnceLock::new();
-        let real = *REAL.get_or_init(|| c_library(c"gethostname") as usize);
-        // SAFETY: the C library's function of this name has this type.
-        let gethostname: Gethostname = unsafe { std::mem::transmute(real) };
+        let gethostname = c_library!(c"gethostname": Gethostname);
         // SAFETY: the caller's promise.
         return unsafe { gethostname(name, length) };
     }

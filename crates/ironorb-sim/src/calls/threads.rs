@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ironorb_model::Time;
 use libc::{pthread_attr_t, pthread_t, timespec};
@@ -32,10 +32,7 @@ unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    static REAL: OnceLock<usize> = OnceLock::new();
-    let real = *REAL.get_or_init(|| c_library(c"pthread_create") as usize);
-    // SAFETY: the C library's function of this name has this type.
-    let create: Create = unsafe { std::mem::transmute(real) };
+    let create = c_library!(c"pthread_create": Create);
     let made = with(|state| {
         let host = state.host_of_next_thread.take().unwrap_or(state.here());
         let id = state.add_thread(host);
@@ -91,10 +88,7 @@ extern "C" fn leave(_: *mut c_void) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
-    static REAL: OnceLock<usize> = OnceLock::new();
-    let real = *REAL.get_or_init(|| c_library(c"pthread_join") as usize);
-    // SAFETY: the C library's function of this name has this type.
-    let join: Join = unsafe { std::mem::transmute(real) };
+    let join = c_library!(c"pthread_join": Join);
     if is_simulated() && inside(|state| state.block_for_end_of(thread)) {
         give_way();
     }
@@ -104,10 +98,7 @@ unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
-    static REAL: OnceLock<usize> = OnceLock::new();
-    let real = *REAL.get_or_init(|| c_library(c"pthread_setname_np") as usize);
-    // SAFETY: the C library's function of this name has this type.
-    let set_name: SetName = unsafe { std::mem::transmute(real) };
+    let set_name = c_library!(c"pthread_setname_np": SetName);
     // SAFETY: the caller's promise: a string that ends with a zero.
     let text = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned();
     with(|state| {

@@ -1,7 +1,6 @@
 //! Clocks and sleep.
 
 use std::ffi::c_int;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use ironorb_model::Time;
@@ -29,10 +28,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         }
     });
     let Some(shown) = shown else {
-        static REAL: OnceLock<usize> = OnceLock::new();
-        let real = *REAL.get_or_init(|| c_library(c"clock_gettime") as usize);
-        // SAFETY: the C library's function of this name has this type.
-        let clock_gettime: ClockGettime = unsafe { std::mem::transmute(real) };
+        let clock_gettime = c_library!(c"clock_gettime": ClockGettime);
         // SAFETY: the caller's promise.
         return unsafe { clock_gettime(clock, time) };
     };

@@ -76,6 +76,12 @@ impl State {
         self.hosts[process.0].machine
     }
 
+    /// The number and name of each host.
+    pub(crate) fn names_of_hosts(&self) -> Vec<(u32, String)> {
+        let hosts = self.hosts.iter().enumerate().filter(|(number, host)| host.machine.0 == *number);
+        hosts.map(|(number, host)| (number as u32, host.name.clone())).collect()
+    }
+
     /// The host of the running thread.
     pub(crate) fn this_machine(&self) -> HostId {
         self.machine(self.here())
