@@ -48,7 +48,8 @@ pub(super) struct Ratio {
     pub(super) holds: bool,
 }
 
-const MEAN_MAX: f64 = 0.10;
+/// Beyond this a mean holds by the spread alone.
+pub(super) const MEAN_MAX: f64 = 0.10;
 const TIGHT_MAX: f64 = 0.05;
 const RATIO_MAX: f64 = 0.10;
 

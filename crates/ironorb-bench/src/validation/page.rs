@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::compare::{Compared, Ratio};
+use super::compare::{Compared, MEAN_MAX, Ratio};
 use super::{Outcome, Validation};
 use crate::row::digits;
 
@@ -89,6 +89,8 @@ fn cells(figure: &Compared) -> [String; 8] {
         format!("{:+.1} %", figure.error * 100.0),
         format!("{:.1} %", figure.spread * 100.0),
         match figure.holds {
+            // What two measurements do not agree about says little about the simulation.
+            Some(true) if figure.error.abs() > MEAN_MAX => "by spread".to_owned(),
             Some(true) => "yes".to_owned(),
             Some(false) => format!("NO ({:.0} %)", figure.allowed.unwrap_or_default() * 100.0),
             None => "-".to_owned(),
