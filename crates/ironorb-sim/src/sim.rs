@@ -163,6 +163,15 @@ impl Sim {
         start_those_that_are_to();
     }
 
+    /// Has a fault happen at a time from now on, whatever runs then.
+    pub fn inflict_after(&mut self, time: Duration, fault: &Fault) {
+        let fault = fault.clone();
+        inside(|state| {
+            let at = state.after(time);
+            state.script(at, Box::new(move |state| fault.happen(state)));
+        });
+    }
+
     /// Runs code on a host, on a thread of its own, and returns what it returns.
     ///
     /// # Panics

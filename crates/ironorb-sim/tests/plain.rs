@@ -245,3 +245,24 @@ fn a_paused_program_goes_on_where_it_was(sim: &mut Sim) {
         assert_eq!(&octets, b"hello");
     });
 }
+
+/// A thread that does nothing but read the clock is stopped by a kill as others are, and for good.
+#[ironorb_sim::test(seeds = 3)]
+fn a_kill_stops_threads_that_never_wait(sim: &mut Sim) {
+    let count: Arc<std::sync::atomic::AtomicU64> = Arc::default();
+    let counted = count.clone();
+    let host = sim.host("host", move || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(20) {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        thread::sleep(Duration::from_millis(1));
+        counted.fetch_add(1_000_000, std::sync::atomic::Ordering::Relaxed);
+    });
+    let kill = ironorb_sim::Fault::Kill(host.clone());
+    sim.start(&host);
+    sim.inflict_after(Duration::from_millis(5), &kill);
+    sim.run_for(Duration::from_secs(1));
+    let count = count.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((100_000..250_000).contains(&count), "{count}");
+}

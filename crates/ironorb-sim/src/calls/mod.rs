@@ -152,6 +152,14 @@ pub(crate) fn compute(time: Duration) {
     }
 }
 
+/// Time has passed in a call: the thread does not go on if its process was killed or paused meanwhile.
+fn stop_if_stopped() {
+    if with(|state| state.is_stopped()) == Some(true) {
+        inside(State::yield_now);
+        give_way();
+    }
+}
+
 /// At a call of the system another thread may go on first, as the seed has it.
 fn may_give_way() {
     if with(State::is_preempted) == Some(true) {

@@ -1,8 +1,8 @@
 //! Threads, and what they wait at.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ironorb_model::Time;
 use libc::{pthread_attr_t, pthread_t, timespec};

@@ -7,7 +7,7 @@ use ironorb_model::Time;
 use libc::{clockid_t, timespec, timeval};
 
 use super::threads::sleep_until;
-use super::{c_library, inside, is_simulated, raw, with};
+use super::{c_library, inside, is_simulated, raw, stop_if_stopped, with};
 
 /// What the clock of the day shows when a simulation begins: the first second of 2026, as everywhere.
 const DAY: Duration = Duration::from_secs(1_767_225_600);
@@ -32,6 +32,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         // SAFETY: the caller's promise.
         return unsafe { clock_gettime(clock, time) };
     };
+    stop_if_stopped();
     // SAFETY: the caller's promise.
     unsafe { time.write(timespec_of(shown)) };
     0

@@ -112,6 +112,9 @@ impl State {
     pub(crate) fn block(&mut self, doing: &'static str, files: &[FileId], until: Option<Time>) {
         let me = self.running;
         let thread = &mut self.threads[me.0];
+        if thread.has_ended() {
+            return; // its process was killed meanwhile: nothing wakes it
+        }
         thread.wait += 1;
         thread.state = ThreadState::Waiting;
         thread.doing = doing;
@@ -147,6 +150,9 @@ impl State {
     /// Lets others run before the running thread goes on.
     pub(crate) fn yield_now(&mut self) {
         let me = self.running;
+        if self.threads[me.0].has_ended() {
+            return;
+        }
         self.threads[me.0].state = ThreadState::Ready;
         self.ready.push_back(me);
     }
@@ -206,9 +212,14 @@ impl State {
         self.wake(ThreadId(0), Why::Happened);
     }
 
+    /// Whether the process of the running thread has been killed or paused while the thread was in a call.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.threads[self.running.0].has_ended() || !self.may_run(self.running)
+    }
+
     /// Whether the running thread gives way at a call that does not wait.
     pub(crate) fn is_preempted(&mut self) -> bool {
-        self.others_are_ready() && self.order.is_so(self.preempts)
+        self.is_stopped() || self.others_are_ready() && self.order.is_so(self.preempts)
     }
 
     /// The first thread runs although it waits: the test hears what came of it.
