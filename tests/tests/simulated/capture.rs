@@ -29,5 +29,5 @@ fn tshark_finds_every_message() {
         found += kinds.split(',').filter(|kind| !kind.is_empty()).count();
     }
     assert_eq!(found, sent);
-    assert!(found > 100, "{found}");
+    assert!(found > 50, "{found}");
 }
