@@ -151,7 +151,7 @@ impl Sim {
             let number = self.planned.len();
             self.planned.push(Planned { number, at: now + at, fault: fault.clone() });
             if !self.left_out.contains(&number) {
-                inside(|state| state.script(now + at, Box::new(move |state| fault.happen(state))));
+                self.inflict_after(at, &fault);
             }
         }
         crate::children::note_plan(&self.planned);

@@ -263,12 +263,7 @@ unsafe fn wait_for_events(
         },
         |state| {
             let Some(until) = until else { return false };
-            let files: Vec<_> = state.file_of(epoll).into_iter().collect();
-            state.block(
-                "waiting for descriptors to be ready",
-                &files,
-                (until != Time::NEVER).then_some(until),
-            );
+            state.block_for(epoll, WAITING, Some(until));
             true
         },
     );
@@ -339,11 +334,7 @@ unsafe fn wait_for_any(entries: *mut pollfd, count: nfds_t, timeout: Option<Dura
         |state| {
             let Some(until) = until else { return false };
             let files: Vec<_> = requests.iter().filter_map(|it| state.file_of(it.descriptor).ok()).collect();
-            state.block(
-                "waiting for descriptors to be ready",
-                &files,
-                (until != Time::NEVER).then_some(until),
-            );
+            state.block(WAITING, &files, Some(until));
             true
         },
     );
@@ -353,3 +344,6 @@ unsafe fn wait_for_any(entries: *mut pollfd, count: nfds_t, timeout: Option<Dura
     }
     ready.iter().filter(|&&events| events != 0).count() as c_int
 }
+
+/// What a thread does that waits for several descriptors, for people.
+const WAITING: &str = "waiting for descriptors to be ready";

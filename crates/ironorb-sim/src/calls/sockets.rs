@@ -68,8 +68,7 @@ unsafe extern "C" fn connect(descriptor: c_int, address: *const sockaddr, length
                 Some(error) => Err(error),
             },
             |state| {
-                let files: Vec<_> = state.file_of(descriptor).into_iter().collect();
-                state.block("connecting", &files, None);
+                state.block_for(descriptor, "connecting", None);
                 true
             },
         ),
@@ -100,8 +99,7 @@ unsafe extern "C" fn accept4(
         |state| {
             let waits = state.is_nonblocking(descriptor) == Ok(false);
             if waits {
-                let files: Vec<_> = state.file_of(descriptor).into_iter().collect();
-                state.block("accepting connections", &files, None);
+                state.block_for(descriptor, "accepting connections", None);
             }
             waits
         },
@@ -124,9 +122,8 @@ pub(super) fn send(descriptor: c_int, pieces: &[&[u8]], flags: c_int) -> isize {
             |state| {
                 let waits = flags & libc::MSG_DONTWAIT == 0 && state.is_nonblocking(descriptor) == Ok(false);
                 if waits {
-                    let files: Vec<_> = state.file_of(descriptor).into_iter().collect();
                     let until = state.send_timeout(descriptor).map(|time| state.after(time));
-                    state.block("sending", &files, until);
+                    state.block_for(descriptor, "sending", until);
                 }
                 waits
             },
@@ -163,9 +160,8 @@ pub(super) fn receive(descriptor: c_int, into: &mut [&mut [u8]], flags: c_int) -
         |state| {
             let waits = flags & libc::MSG_DONTWAIT == 0 && state.is_nonblocking(descriptor) == Ok(false);
             if waits {
-                let files: Vec<_> = state.file_of(descriptor).into_iter().collect();
                 let until: Option<Time> = state.receive_timeout(descriptor).map(|time| state.after(time));
-                state.block("receiving", &files, until);
+                state.block_for(descriptor, "receiving", until);
             }
             waits
         },

@@ -123,9 +123,15 @@ impl State {
         for &file in files {
             self.files.add_waiter(file, me);
         }
-        if let Some(at) = until {
+        if let Some(at) = until.filter(|at| *at != Time::NEVER) {
             self.enter(at, Event::Timeout { thread: me, wait });
         }
+    }
+
+    /// Has the running thread wait for what a descriptor names to change. One that names nothing does not wake it.
+    pub(crate) fn block_for(&mut self, descriptor: i32, doing: &'static str, until: Option<Time>) {
+        let file = self.file_of(descriptor).ok();
+        self.block(doing, file.as_slice(), until);
     }
 
     /// Lets a thread that waits go on.
