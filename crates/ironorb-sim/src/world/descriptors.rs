@@ -252,14 +252,17 @@ impl State {
         }
     }
 
+    /// Wakes nobody for what nobody has asked for, as the kernel does.
     fn add_candidate(&mut self, epoll: FileId, of: FileId) {
+        let ready_for = self.readiness(of);
         let Some(File { kind: Kind::Epoll(watching), waiters, watchers, .. }) = self.files.get_mut(epoll)
         else {
             return;
         };
         let mut is_more = false;
         for (&descriptor, watched) in &mut watching.interests {
-            if watched.file == of && !watched.is_candidate && !watched.is_disabled {
+            let is_asked = ready_for & (watched.interest.events | ALWAYS) != 0;
+            if watched.file == of && is_asked && !watched.is_candidate && !watched.is_disabled {
                 watched.is_candidate = true;
                 watching.candidates.push_back(descriptor);
                 is_more = true;
