@@ -150,8 +150,7 @@ fn scenario(ms: u32, hosts: [u32; 2], servers: Vec<Server>, arrivals: Arrivals) 
             thread_switch: some(),
             cached_read: some(),
             apply_update: some(),
-            per_octet: Duration::ZERO,
-            per_kilo_octet: Duration::ZERO,
+            ..DwellTimes::default()
         },
     }
 }

@@ -1,5 +1,6 @@
 //! Hosts with their processors, and the threads that run on them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_model::queueing::add_each_or_all;
@@ -33,10 +34,11 @@ impl World<'_> {
         if count > MOST {
             return Err(MachinesError::TooMany { what: "hosts", most: MOST });
         }
+        let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {
             self.first_host.push(self.hosts.len() as u32);
             self.hosts.extend((0..group.count).map(|_| Host {
-                processor: Processor::new(group.cores, group.switch_time),
+                processor: Processor::new(group.cores, group.switch_time).with_pauses(&pauses),
                 group: number as u32,
                 speed: group.speed,
             }));

@@ -33,25 +33,6 @@ const NO_LINK: Link = Link {
     retransmit_after: Duration::from_millis(200),
 };
 
-fn no_dwell() -> DwellTimes {
-    let none = || fixed(Duration::ZERO);
-    DwellTimes {
-        find_proxy: none(),
-        write_request: none(),
-        read_request: none(),
-        channel: none(),
-        find_object: none(),
-        execute: none(),
-        write_reply: none(),
-        read_reply: none(),
-        thread_switch: none(),
-        cached_read: none(),
-        apply_update: none(),
-        per_octet: Duration::ZERO,
-        per_kilo_octet: Duration::ZERO,
-    }
-}
-
 fn operation(name: &str, demand: Spread) -> Operation {
     Operation {
         name: name.to_owned(),
@@ -119,7 +100,7 @@ fn scenario(classes: Vec<Class>) -> Scenario {
         default_link: NO_LINK,
         servers: vec![server("store", 1, vec![operation("get", fixed(MS))])],
         classes,
-        dwell: no_dwell(),
+        dwell: DwellTimes::default(),
     }
 }
 
@@ -188,7 +169,7 @@ fn processors_and_links_take_their_time() {
         read_reply: fixed(17 * US),
         thread_switch: fixed(19 * US),
         per_octet: Duration::from_nanos(100),
-        ..no_dwell()
+        ..DwellTimes::default()
     };
     // 20 octets and 8 are written and read once each: 5.6 us.
     let of_processors = 1.0 + 2.0 + 3.0 + 4.0 * 5.0 + 7.0 + 11.0 + 13.0 + 17.0 + 2.0 * 19.0 + 5.6;

@@ -1,11 +1,12 @@
 //! A host's processors: fixed priorities with preemption above time-shared threads.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::Load;
-use crate::{ResourceObservations, Time};
+use crate::{PauseTimes, ResourceObservations, Time};
 
 /// How long a time-shared thread runs before the next one of its kind, where several are ready: the order of magnitude of
 /// a slice of the Linux scheduler.
@@ -40,8 +41,8 @@ pub struct Tick {
 ///
 /// A thread runs a burst: so much time on a processor. When a core goes from one thread to another, the new burst takes the
 /// switch time longer. A thread goes to the core on which it ran last if that one is idle, or else to the first idle one.
-/// Not modelled: caches that have grown cold, threads that the system moves, and that it prefers threads which have run
-/// less.
+/// A burst takes longer after a pause of its thread and of the core, as [`PauseTimes`] say. Not modelled: threads that the system
+/// moves, and that it prefers threads which have run less.
 #[derive(Debug)]
 pub struct Processor {
     cores: Vec<Core>,
@@ -51,6 +52,15 @@ pub struct Processor {
     entered: i64,
     put_back: i64,
     load: Load,
+    pauses: Option<Waking>,
+}
+
+/// What pauses make longer, and what has had a pause since when.
+#[derive(Debug)]
+struct Waking {
+    times: Arc<PauseTimes>,
+    /// When threads have run last; one that has not run yet has had no pause.
+    ran: HashMap<ThreadId, Time>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +68,8 @@ struct Core {
     running: Option<Running>,
     last: Option<ThreadId>,
     generation: u32,
+    /// Since when it has nothing to run, if it has nothing.
+    idle_since: Time,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +96,15 @@ impl Processor {
             entered: 0,
             put_back: 0,
             load: Load::new(cores.max(1)),
+            pauses: None,
         }
+    }
+
+    /// The same, where pauses make bursts longer.
+    #[must_use]
+    pub fn with_pauses(self, times: &Arc<PauseTimes>) -> Processor {
+        let pauses = (!times.is_empty()).then(|| Waking { times: times.clone(), ran: HashMap::new() });
+        Processor { pauses, ..self }
     }
 
     /// A thread has so much to do from now on. It must not have a burst already.
@@ -97,8 +117,15 @@ impl Processor {
         class: SchedulingClass,
         time: Duration,
     ) -> Option<Tick> {
-        let burst = Burst { thread, class, left: time };
-        if let Some(core) = self.idle_core(thread) {
+        let mut burst = Burst { thread, class, left: time };
+        let idle = self.idle_core(thread);
+        if let Some(Waking { times, ran }) = &self.pauses {
+            let of_thread = ran.get(&thread).map(|ran| times.of_thread.more(now.since(*ran)));
+            let since = idle.map(|core| self.cores[core].idle_since);
+            let of_core = since.map(|since| times.of_processor.more(now.since(since)));
+            burst.left += of_thread.unwrap_or_default() + of_core.unwrap_or_default();
+        }
+        if let Some(core) = idle {
             self.load.take(now);
             return Some(self.run(now, core, burst));
         }
@@ -122,6 +149,9 @@ impl Processor {
         let ran = now.since(running.since);
         if ran >= running.burst.left {
             self.cores[at].running = None;
+            if let Some(Waking { ran, .. }) = &mut self.pauses {
+                ran.insert(running.burst.thread, now);
+            }
             return (Some(running.burst.thread), self.run_next(now, at));
         }
         let burst = Burst { left: running.burst.left - ran, ..running.burst };
@@ -216,6 +246,7 @@ impl Processor {
             }
             None => {
                 self.load.give_back(now);
+                self.cores[at].idle_since = now;
                 None
             }
         }
@@ -267,6 +298,7 @@ impl Eq for Ready {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pauses;
 
     const SHARED: SchedulingClass = SchedulingClass::Shared;
 
@@ -369,5 +401,31 @@ mod tests {
         assert_eq!(processor.tick(next.at, next.core, next.generation).0, Some(ThreadId(2)));
         let seen = processor.observe(Time::ZERO + us(40), "cpu".to_owned());
         assert_eq!((seen.utilisation, seen.queue_mean, seen.queue_max), (0.5, 0.25, 1));
+    }
+
+    #[test]
+    fn bursts_after_pauses_take_longer() {
+        let points =
+            |all: &[(u64, u64)]| Pauses::new(all.iter().map(|(at, more)| (us(*at), us(*more))).collect());
+        let times = PauseTimes { of_thread: points(&[(100, 7)]), of_processor: points(&[(50, 30)]) };
+        let mut processor = Processor::new(1, Duration::ZERO).with_pauses(&Arc::new(times));
+        let shared = SchedulingClass::Shared;
+        let run = |processor: &mut Processor, from: u64, thread: u32| {
+            let tick = processor.begin(Time::ZERO + us(from), ThreadId(thread), shared, us(10)).unwrap();
+            let (done, _) = processor.tick(tick.at, tick.core, tick.generation);
+            assert_eq!(done, Some(ThreadId(thread)));
+            tick.at.since(Time::ZERO + us(from))
+        };
+        assert_eq!(run(&mut processor, 0, 1), us(10), "nothing has had a pause");
+        assert_eq!(run(&mut processor, 20, 2), us(10), "the core has slept for 10 us");
+        assert_eq!(run(&mut processor, 90, 2), us(40), "the core has slept for 60 us");
+        assert_eq!(run(&mut processor, 131, 1), us(17), "the thread has not run for 121 us");
+        assert_eq!(run(&mut processor, 1_000, 1), us(47));
+        let since = |tick: Tick| tick.at.since(Time::ZERO + us(2_000));
+        let first = processor.begin(Time::ZERO + us(2_000), ThreadId(3), shared, us(10)).unwrap();
+        assert_eq!(since(first), us(40));
+        assert_eq!(processor.begin(Time::ZERO + us(2_001), ThreadId(1), shared, us(10)), None);
+        let (_, next) = processor.tick(first.at, first.core, first.generation);
+        assert_eq!(since(next.unwrap()), us(57), "the core has had no pause, the thread has");
     }
 }

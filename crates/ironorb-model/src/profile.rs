@@ -4,12 +4,16 @@
 //! A profile has rows for situations: where client and server run, how long the threads have not run, among how many objects calls
 //! choose, how many calls are in flight. [`Profile::dwell`] takes what lies between two rows from both, on logarithmic axes.
 //! Beyond the last row it takes the last row.
+//!
+//! What pauses make longer is known for processors that slept as well as for those that were busy with others. So a simulation
+//! can add it by how long each thread and each processor has had a pause; or a situation names one pause for all calls.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{DwellTimes, Spread};
+use crate::{PauseTimes, Pauses};
 
 /// What was measured on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,6 +96,9 @@ pub struct CallRow {
     pub placement: Placement,
     /// How long the client slept before each call, in nanoseconds; 0 for calls one after another.
     pub idle_ns: f64,
+    /// Whether other threads kept the processors busy meanwhile.
+    #[serde(default)]
+    pub is_busy: bool,
     /// Among how many objects each call chose.
     pub objects: u64,
     /// How many calls were in flight.
@@ -162,8 +169,8 @@ pub struct WakeUpRow {
 pub struct Situation {
     /// Where client and server run.
     pub placement: Placement,
-    /// How long threads have not run before a call.
-    pub idle: Duration,
+    /// How long threads have not run before a call; `None` if the simulation is to add what pauses make longer.
+    pub idle: Option<Duration>,
     /// Among how many objects calls choose.
     pub objects: u64,
     /// How many calls of a client are in flight.
@@ -177,7 +184,7 @@ impl Default for Situation {
     fn default() -> Self {
         Situation {
             placement: Placement::CoreEach,
-            idle: Duration::ZERO,
+            idle: None,
             objects: 1,
             in_flight: 1,
             body: "octets".to_owned(),
@@ -272,7 +279,37 @@ impl Profile {
             apply_update: fixed(0.0),
             per_octet: Duration::ZERO,
             per_kilo_octet: nanoseconds(self.per_kilo_octet_ns(situation)?),
+            pauses: match situation.idle {
+                None => self.pauses(situation.placement),
+                Some(_) => PauseTimes::default(),
+            },
         })
+    }
+
+    /// What pauses make longer. A pause of a client is one of both threads of a call. Calls one after another have pauses, too: of
+    /// as long as a call takes, whose effect is in the steps.
+    fn pauses(&self, placement: Placement) -> PauseTimes {
+        let of_one = |row: &&CallRow| (row.placement, row.objects, row.in_flight) == (placement, 1, 1);
+        let (paused, at_once): (Vec<&CallRow>, Vec<&CallRow>) =
+            self.calls.iter().filter(of_one).partition(|row| row.idle_ns > 0.0);
+        let Some(least) = at_once.first().map(|row| row.response.mean_ns) else {
+            return PauseTimes::default();
+        };
+        let points = |is_busy: bool, share: &dyn Fn(&CallRow) -> f64| {
+            let mut points = vec![(nanoseconds(least), Duration::ZERO)];
+            for row in paused.iter().filter(|row| row.is_busy == is_busy && row.idle_ns > least) {
+                points.push((nanoseconds(row.idle_ns), nanoseconds(share(row))));
+            }
+            if points.len() > 1 { Pauses::new(points) } else { Pauses::default() }
+        };
+        let of_thread = points(true, &|row| (row.response.mean_ns - least) / 2.0);
+        // Where both are on one processor the client's work has woken it up for the server.
+        let processors = if placement == Placement::OneCore { 1.0 } else { 2.0 };
+        let of_processor = points(false, &|row| {
+            let of_threads = 2.0 * of_thread.more(nanoseconds(row.idle_ns)).as_nanos() as f64;
+            (row.response.mean_ns - least - of_threads) / processors
+        });
+        PauseTimes { of_thread, of_processor }
     }
 
     fn steps(&self, situation: &Situation) -> Result<(Steps, Times), ProfileError> {
@@ -283,10 +320,11 @@ impl Profile {
         let Some(nearest) = rows.iter().min_by_key(distance).map(|row| row.in_flight) else {
             return Err(ProfileError::Missing(format!("[[calls]] with placement {:?}", situation.placement)));
         };
-        let rows: Vec<&CallRow> = rows.into_iter().filter(|row| row.in_flight == nearest).collect();
+        let is_it = |row: &&CallRow| row.in_flight == nearest && !row.is_busy;
+        let rows: Vec<&CallRow> = rows.into_iter().filter(is_it).collect();
         let objects_min = rows.iter().map(|row| row.objects).min().unwrap_or(1);
         let idle_min = rows.iter().map(|row| row.idle_ns).fold(f64::INFINITY, f64::min);
-        let idle = situation.idle.as_nanos() as f64;
+        let idle = situation.idle.unwrap_or_default().as_nanos() as f64;
         let by_idle = rows.iter().filter(|row| row.objects == objects_min).map(|row| (row.idle_ns, *row));
         let (mut steps, mut switch) = between(by_idle.collect(), idle.max(1.0));
         let by_objects = || {
@@ -434,6 +472,7 @@ mod tests {
         CallRow {
             placement: Placement::OneCore,
             idle_ns,
+            is_busy: false,
             objects,
             in_flight: 1,
             calls: 1_000,
@@ -511,7 +550,9 @@ mod tests {
         let profile = profile();
         let dwell = |idle, objects| {
             let placement = Placement::OneCore;
-            profile.dwell(&Situation { placement, idle, objects, ..Situation::default() }).unwrap()
+            profile
+                .dwell(&Situation { placement, idle: Some(idle), objects, ..Situation::default() })
+                .unwrap()
         };
         let ms = Duration::from_millis;
         let ns = |spread: &Spread| spread.mean().as_nanos();
@@ -530,6 +571,30 @@ mod tests {
         let body =
             Situation { placement: Placement::OneCore, body: "unions".to_owned(), ..Situation::default() };
         assert!(profile.dwell(&body).unwrap_err().to_string().contains("unions"));
+    }
+
+    #[test]
+    fn pauses_make_threads_slower_and_processors_that_sleep_still_more() {
+        let response = |idle_ns, is_busy, mean_ns| CallRow {
+            is_busy,
+            response: Times { mean_ns, quantiles_ns: Vec::new() },
+            ..row(idle_ns, 1, 100.0, 1_000.0)
+        };
+        let calls = vec![
+            response(0.0, false, 20_000.0),
+            response(1e6, false, 35_000.0),
+            response(1e6, true, 30_000.0),
+            response(1e8, false, 95_000.0),
+            response(1e8, true, 60_000.0),
+        ];
+        let profile = Profile { calls, ..profile() };
+        let situation = Situation { placement: Placement::OneCore, ..Situation::default() };
+        let PauseTimes { of_thread, of_processor } = profile.dwell(&situation).unwrap().pauses;
+        let us = Duration::from_micros;
+        assert_eq!(of_thread.points(), [(us(20), us(0)), (us(1_000), us(5)), (us(100_000), us(20))]);
+        assert_eq!(of_processor.points(), [(us(20), us(0)), (us(1_000), us(5)), (us(100_000), us(35))]);
+        let fixed = Situation { idle: Some(us(1_000)), ..situation };
+        assert!(profile.dwell(&fixed).unwrap().pauses.is_empty(), "they are in the steps");
     }
 
     #[test]

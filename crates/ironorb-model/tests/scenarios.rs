@@ -278,6 +278,27 @@ fn bad_files_get_line_mistake_and_mend() {
             "`clients` is no whole number",
             "clients = 1",
         ),
+        (
+            "[[hosts]]",
+            "[dwell]\nthread_pause = \"1ms\"\n[[hosts]]",
+            3,
+            "`thread_pause` is no list of points",
+            "[[\"100 us\", \"5 us\"]]",
+        ),
+        (
+            "[[hosts]]",
+            "[dwell]\nthread_pause = [[\"1ms\"]]\n[[hosts]]",
+            3,
+            "has not two times",
+            "a pause, and",
+        ),
+        (
+            "[[hosts]]",
+            "[dwell]\nprocessor_pause = [[\"1ms\", \"2s\"]]\n[[hosts]]",
+            3,
+            "more than 1 s longer",
+            "a pause, and",
+        ),
         ("[[hosts]]", "[hosts]", 2, "`hosts` is no list of tables", "[[hosts]]"),
         ("[[hosts]]", "[[hosts]", 2, "this is no TOML", "mend the syntax"),
     ] {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,9 +18,11 @@ use crate::caching::stage::{Setup, Stage};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
 use crate::generated::bench::{BinStruct, Echo as _, EchoAsync as _, EchoRef};
+use crate::generated_cases::caching_cases::ItemRef;
 use crate::machine::{Layout, pin};
 use crate::measure::{Sample, thread_nanos};
 use crate::options::Sides;
+use crate::paced::class::enter_idle;
 use crate::process::Process;
 use crate::sequences::{Calls, Server};
 use crate::variant::{DataType, Mode};
@@ -77,11 +81,12 @@ impl Caller<'_> {
         self.options.choose(50, 5_000)
     }
 
-    /// Calls after pauses of different lengths.
-    pub(super) fn by_idle(&self, idles: &[Duration]) -> Result<Vec<CallRow>, BenchError> {
+    /// Calls after pauses of different lengths, and those without a pause as they were seen.
+    pub(super) fn by_idle(&self, idles: &[Duration]) -> Result<(Vec<CallRow>, Seen), BenchError> {
         let served = self.echo()?;
         let Served { echo, server, .. } = &served;
         let mut rows = Vec::new();
+        let mut without_pause = Seen::default();
         for idle in idles {
             crate::note(format_args!("measuring calls after {idle:?} ({})", self.layout.name));
             let mut call = || Ok(echo.nothing()?);
@@ -90,9 +95,18 @@ impl Caller<'_> {
                 false => Seen::after(*idle, samples_after(*idle, self.options), &mut call, server)?,
             };
             rows.push(self.row(&seen, 1, 1, 0.0));
+            match idle.is_zero() {
+                true => without_pause = seen,
+                false => {
+                    let busy = Busy::start([self.layout.client, self.layout.server]);
+                    let seen = Seen::after(*idle, samples_after(*idle, self.options), &mut call, server)?;
+                    busy.end()?;
+                    rows.push(CallRow { is_busy: true, ..self.row(&seen, 1, 1, 0.0) });
+                }
+            }
         }
         served.end()?;
-        Ok(rows)
+        Ok((rows, without_pause))
     }
 
     /// Calls of which many are in flight.
@@ -114,9 +128,14 @@ impl Caller<'_> {
             Ok(pending.drain(..).try_for_each(Pending::wait)?)
         };
         let seen = Seen::one_after_another(self.calls() / batch + 2, batch, &mut calls, server)?;
-        // No thread waits for one call: what a call takes is what it takes the processors.
+        // No thread waits for one call: the side with more to do bounds the rate. What it waits for the other side is as if it worked.
+        let bound = match self.placement {
+            Placement::OneCore => seen.client_ns + seen.server_ns,
+            Placement::CoreEach | Placement::Networks => seen.client_ns.max(seen.server_ns),
+        };
+        let longer = seen.response_ns() / bound;
         let mut row = self.row(&seen, 1, IN_FLIGHT, 0.0);
-        row.steps = self.split.steps(seen.client_ns, seen.server_ns);
+        row.steps = self.split.steps(seen.client_ns * longer, seen.server_ns * longer);
         row.thread_switch = Times::default();
         served.end()?;
         Ok(vec![row])
@@ -136,13 +155,12 @@ impl Caller<'_> {
             ("structs", 2.0, Box::new(|| Ok(echo.take_structs(black_box(&structs))?))),
         ];
         let calls = self.calls() / 2;
-        let without = Seen::one_after_another(calls, 1, &mut || Ok(echo.nothing()?), server)?;
         let mut rows = Vec::new();
         for (body, times, call) in &mut kinds {
             crate::note(format_args!("measuring bodies of {body} ({})", self.layout.name));
-            let with = Seen::one_after_another(calls, 1, call, server)?;
-            let more = (with.response_ns() - without.response_ns()).max(0.0);
-            let per_kilo_octet_ns = (more / *times / (BODY as f64 / 1e3) * 10.0).round() / 10.0;
+            let more = More::of(calls, call, &mut || Ok(echo.nothing()?), server)?;
+            let per_kilo_octet_ns =
+                (more.response_ns.max(0.0) / *times / (BODY as f64 / 1e3) * 10.0).round() / 10.0;
             rows.push(BodyRow { body: (*body).to_owned(), placement: self.placement, per_kilo_octet_ns });
         }
         drop(kinds);
@@ -150,10 +168,14 @@ impl Caller<'_> {
         Ok(rows)
     }
 
-    /// Calls of random objects, by their number; and reads of them that a cache answers.
-    pub(super) fn by_objects(&self, counts: &[u64]) -> Result<(Vec<CallRow>, Vec<CachedRow>), BenchError> {
+    /// Calls of random objects, by their number; and reads of them that a cache answers. What they take more than calls of one
+    /// of the objects comes on top of `base`: the operation itself is another.
+    pub(super) fn by_objects(
+        &self,
+        base: &Seen,
+        counts: &[u64],
+    ) -> Result<(Vec<CallRow>, Vec<CachedRow>), BenchError> {
         let (mut calls, mut cached) = (Vec::new(), Vec::new());
-        let mut of_one: Option<Seen> = None;
         for &count in counts {
             crate::note(format_args!("measuring calls of {count} objects ({})", self.layout.name));
             let stage = Stage::start(&Setup::of(count as usize, self.layout))?;
@@ -162,16 +184,15 @@ impl Caller<'_> {
             let mut random = fastrand::Rng::with_seed(11);
             let mut item = || &client.items[random.usize(..client.items.len())];
             let remote = ReadOptions::new().remote();
-            let mut call = || {
-                black_box(item().value_with(&remote)?);
-                Ok(())
-            };
-            let seen = Seen::one_after_another(self.calls(), 1, &mut call, stage.process())?;
-            let base = of_one.get_or_insert_with(|| seen.clone());
             // Calls of one object have a row already.
             if count > 1 {
-                let more = (seen.server_ns - base.server_ns).max(0.0);
-                calls.push(self.row(&seen, count, 1, more));
+                let read = |item: &ItemRef| {
+                    black_box(item.value_with(&remote)?);
+                    Ok(())
+                };
+                let (mut of_all, mut of_one) = (|| read(item()), || read(&client.items[0]));
+                let more = More::of(self.calls(), &mut of_all, &mut of_one, stage.process())?;
+                calls.push(self.row(&base.and(more), count, 1, more.server_ns.max(0.0)));
             }
             if self.layout.client == self.layout.server {
                 client.hold(count as usize)?;
@@ -196,8 +217,7 @@ impl Caller<'_> {
             }
             of_turns.push(begun.elapsed().as_nanos() as f64 / f64::from(reads));
         }
-        of_turns.sort_by(f64::total_cmp);
-        Ok((of_turns[TURNS / 2] * 10.0).round() / 10.0)
+        Ok((middle(of_turns, |ns| *ns) * 10.0).round() / 10.0)
     }
 
     /// `lookup_ns` of the server's time is known to be spent on finding the object.
@@ -212,6 +232,39 @@ impl Caller<'_> {
         let mut steps = self.split.steps(seen.client_ns, seen.server_ns - lookup_ns);
         steps.find_object += lookup_ns;
         row(self.placement, &seen, steps, objects, in_flight)
+    }
+}
+
+/// Threads that keep processors busy whenever nothing else runs there.
+struct Busy {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<Result<(), BenchError>>>,
+}
+
+impl Busy {
+    fn start(mut processors: [usize; 2]) -> Busy {
+        processors.sort_unstable();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let distinct = if processors[0] == processors[1] { &processors[..1] } else { &processors[..] };
+        let threads = distinct.iter().map(|&processor| {
+            let is_over = is_over.clone();
+            thread::spawn(move || {
+                pin(processor)?;
+                enter_idle()?;
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+                Ok(())
+            })
+        });
+        Busy { threads: threads.collect(), is_over }
+    }
+
+    fn end(self) -> Result<(), BenchError> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.threads.into_iter().try_for_each(|thread| {
+            thread.join().map_err(|_| BenchError::process("busy thread", "has panicked"))?
+        })
     }
 }
 
@@ -238,10 +291,11 @@ pub(super) fn from_outside(
     let mut turns = Vec::new();
     for _ in 0..TURNS {
         side.each(&mut nanos)?;
-        turns.push(nanos.iter().map(|ns| *ns as f64).collect::<Vec<f64>>());
+        let responses = nanos.iter().map(|ns| *ns as f64).collect();
+        turns.push(Seen { responses, ..Seen::default() });
     }
     let busy = busy(&server).saturating_sub(before).as_nanos() as f64 / (samples * TURNS) as f64;
-    let seen = Seen { responses: middle(turns), client_ns: busy, server_ns: busy, idle_ns: 0.0 };
+    let seen = Seen { client_ns: busy, server_ns: busy, ..middle(turns, Seen::response_ns) };
     let steps =
         Steps { write_request: busy, read_request: busy / 2.0, write_reply: busy / 2.0, ..Steps::default() };
     Ok(vec![row(placement, &seen, steps, 1, 1)])
@@ -253,34 +307,45 @@ fn busy(server: &Server) -> Duration {
 
 fn row(placement: Placement, seen: &Seen, steps: Steps, objects: u64, in_flight: u32) -> CallRow {
     let response_ns = seen.response_ns();
-    let waiting = response_ns - steps.sum();
-    // Two processors at work at the same time do more than one call waits for.
-    let steps = match waiting < 0.0 {
-        true => Steps::of(steps.all().map(|step| step * response_ns / steps.sum())),
+    let switch_ns = ((response_ns - steps.sum()) / 2.0).max(least_switch(&seen.responses));
+    // Two processors at work at the same time do more than one call waits for, and switches that vary take some time.
+    let longest = response_ns - 2.0 * switch_ns;
+    let steps = match steps.sum() > longest {
+        true => Steps::of(steps.all().map(|step| step * longest / steps.sum())),
         false => steps,
     };
     CallRow {
         placement,
         idle_ns: seen.idle_ns,
+        is_busy: false,
         objects,
         in_flight,
         calls: seen.responses.len() as u64,
         steps,
-        thread_switch: switches(&seen.responses, waiting.max(0.0) / 2.0),
+        thread_switch: switches(&seen.responses, switch_ns),
         response: Times::of(seen.responses.clone(), QUANTILES),
     }
 }
 
+/// The mean of a switch that can vary as the responses do: the fastest ones leave nothing of it. Steps are fixed, and percentiles
+/// come from switches.
+fn least_switch(responses: &[f64]) -> f64 {
+    let mut ns = responses.to_vec();
+    ns.sort_by(f64::total_cmp);
+    let fast = ns.get(ns.len() / 100).copied().unwrap_or_default();
+    (mean(responses) - fast).max(0.0) / 2_f64.sqrt()
+}
+
 /// Two switches of this mean, which vary as the responses do: each has half of their variance.
 fn switches(responses: &[f64], mean_ns: f64) -> Times {
-    let mean = responses.iter().sum::<f64>() / responses.len().max(1) as f64;
+    let mean = mean(responses);
     let varied = responses.iter().map(|ns| (mean_ns + (ns - mean) / 2_f64.sqrt()).max(0.0));
     Times::of(varied.collect(), QUANTILES).with_mean(mean_ns)
 }
 
 /// What was seen of calls.
-#[derive(Debug, Clone)]
-struct Seen {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
     /// Nanoseconds of each call.
     responses: Vec<f64>,
     /// The processor time of a call at either side, in nanoseconds.
@@ -292,46 +357,52 @@ struct Seen {
 
 impl Seen {
     fn response_ns(&self) -> f64 {
-        self.responses.iter().sum::<f64>() / self.responses.len().max(1) as f64
+        mean(&self.responses)
     }
 
     /// Samples of so many calls each, one after another, in turns of which the one in the middle counts.
     fn one_after_another(
         samples: usize,
         batch: usize,
-        call: &mut dyn FnMut() -> Result<(), BenchError>,
+        call: Call<'_>,
         server: &Process,
     ) -> Result<Seen, BenchError> {
         (0..samples).try_for_each(|_| call())?; // to warm up
+        let turns = (0..TURNS).map(|_| Seen::turn(samples, batch, call, server));
+        Ok(middle(turns.collect::<Result<_, _>>()?, Seen::response_ns))
+    }
+
+    fn turn(samples: usize, batch: usize, call: Call<'_>, server: &Process) -> Result<Seen, BenchError> {
         let (client_before, server_before) = (thread_nanos(), server.busy());
-        let mut turns = Vec::new();
-        for _ in 0..TURNS {
-            let mut turn = Vec::with_capacity(samples);
-            let mut before = Instant::now();
-            for _ in 0..samples {
-                call()?;
-                let after = Instant::now();
-                turn.push((after - before).as_nanos() as f64 / batch as f64);
-                before = after;
-            }
-            turns.push(turn);
+        let mut responses = Vec::with_capacity(samples);
+        let mut before = Instant::now();
+        for _ in 0..samples {
+            call()?;
+            let after = Instant::now();
+            responses.push((after - before).as_nanos() as f64 / batch as f64);
+            before = after;
         }
-        let calls = (samples * batch * TURNS) as f64;
+        let calls = (samples * batch) as f64;
         Ok(Seen {
-            responses: middle(turns),
+            responses,
             client_ns: (thread_nanos() - client_before) as f64 / calls,
             server_ns: server.busy().saturating_sub(server_before).as_nanos() as f64 / calls,
             idle_ns: 0.0,
         })
     }
 
+    /// Calls that take more.
+    fn and(&self, more: More) -> Seen {
+        Seen {
+            responses: self.responses.iter().map(|ns| (ns + more.response_ns).max(0.0)).collect(),
+            client_ns: (self.client_ns + more.client_ns).max(0.0),
+            server_ns: (self.server_ns + more.server_ns).max(0.0),
+            idle_ns: self.idle_ns,
+        }
+    }
+
     /// Single calls, each after a sleep.
-    fn after(
-        idle: Duration,
-        samples: usize,
-        call: &mut dyn FnMut() -> Result<(), BenchError>,
-        server: &Process,
-    ) -> Result<Seen, BenchError> {
+    fn after(idle: Duration, samples: usize, call: Call<'_>, server: &Process) -> Result<Seen, BenchError> {
         let (mut responses, mut client, mut slept) = (Vec::new(), 0.0, 0.0);
         let clock = clock_cost();
         call()?;
@@ -358,12 +429,47 @@ impl Seen {
     }
 }
 
-/// The turn whose mean is the median of all.
-fn middle(mut turns: Vec<Vec<f64>>) -> Vec<f64> {
-    let mean = |turn: &[f64]| turn.iter().sum::<f64>() / turn.len().max(1) as f64;
-    turns.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
-    let place = turns.len() / 2;
-    turns.into_iter().nth(place).unwrap_or_default()
+type Call<'a> = &'a mut dyn FnMut() -> Result<(), BenchError>;
+
+/// What calls of one kind take more than those of another, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct More {
+    response_ns: f64,
+    client_ns: f64,
+    server_ns: f64,
+}
+
+impl More {
+    /// Turns of both kinds alternate, so that what slows the machine for a while slows both.
+    fn of(samples: usize, calls: Call<'_>, others: Call<'_>, server: &Process) -> Result<More, BenchError> {
+        let mut all = [Vec::new(), Vec::new(), Vec::new()];
+        for turn in 0..=TURNS {
+            let one = Seen::turn(samples, 1, calls, server)?;
+            let other = Seen::turn(samples, 1, others, server)?;
+            let more = [
+                one.response_ns() - other.response_ns(),
+                one.client_ns - other.client_ns,
+                one.server_ns - other.server_ns,
+            ];
+            // The first turn finds cold caches.
+            if turn > 0 {
+                all.iter_mut().zip(more).for_each(|(all, more)| all.push(more));
+            }
+        }
+        let [response_ns, client_ns, server_ns] = all.map(|all| middle(all, |more| *more));
+        Ok(More { response_ns, client_ns, server_ns })
+    }
+}
+
+fn mean(ns: &[f64]) -> f64 {
+    ns.iter().sum::<f64>() / ns.len().max(1) as f64
+}
+
+/// The one in the middle.
+fn middle<T: Default>(mut all: Vec<T>, of: impl Fn(&T) -> f64) -> T {
+    all.sort_by(|a, b| of(a).total_cmp(&of(b)));
+    let place = all.len() / 2;
+    all.into_iter().nth(place).unwrap_or_default()
 }
 
 /// Without the slowest 0.5 %: other work of the machine, which a single series cannot tell from calls.
@@ -401,6 +507,8 @@ mod tests {
             let row = row(Placement::CoreEach, &seen, steps, 1, 1);
             let sum = row.steps.sum() + 2.0 * row.thread_switch.mean_ns;
             assert!((sum - response).abs() < 1.0, "{response}: {sum}");
+            // So that the percentiles of the responses show, whatever processors did.
+            assert!(row.thread_switch.mean_ns >= 500.0 / 2_f64.sqrt() - 1.0, "{row:?}");
         }
     }
 
@@ -420,7 +528,8 @@ mod tests {
 
     #[test]
     fn a_disturbed_turn_does_not_count() {
-        assert_eq!(middle(vec![vec![9e9, 2.0], vec![2.0, 3.0], vec![1.0, 2.0]]), [2.0, 3.0]);
+        let turns = [[9e9, 2.0], [2.0, 3.0], [1.0, 2.0]].map(|turn| seen(&turn)).to_vec();
+        assert_eq!(middle(turns, Seen::response_ns).responses, [2.0, 3.0]);
         assert_eq!(trimmed((0..400).map(f64::from).collect()).len(), 398);
     }
 }

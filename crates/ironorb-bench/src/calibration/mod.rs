@@ -42,7 +42,7 @@ pub struct Calibrate {
     pub(crate) quick: bool,
 }
 
-/// How long the client sleeps before a call.
+/// How long the client sleeps before a call, while the processors sleep, too, or are busy with other threads.
 const IDLE: [Duration; 6] = [
     Duration::ZERO,
     Duration::from_micros(10),
@@ -88,10 +88,12 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
         let split = split::of(layout, options)?;
         split.method.clone_into(&mut profile.origin.method);
         let caller = Caller { layout, placement, options, split, network: None };
-        profile.calls.extend(caller.by_idle(idles(options))?);
+        let (calls, without_pause) = caller.by_idle(idles(options))?;
+        profile.calls.extend(calls);
         profile.calls.extend(caller.in_flight()?);
         profile.bodies.extend(caller.bodies()?);
-        let (calls, cached): (Vec<CallRow>, Vec<CachedRow>) = caller.by_objects(&counts(options))?;
+        let (calls, cached): (Vec<CallRow>, Vec<CachedRow>) =
+            caller.by_objects(&without_pause, &counts(options))?;
         profile.calls.extend(calls);
         if profile.cached_reads.is_empty() {
             profile.cached_reads = cached;
@@ -118,7 +120,8 @@ fn over_networks(layout: Layout, options: &Calibrate) -> Result<Vec<CallRow>, Be
     let placement = Placement::Networks;
     let caller = Caller { layout, placement, options, split, network: Some(&network) };
     crate::note(format_args!("two networks"));
-    Ok([caller.by_idle(idles(options))?, caller.in_flight()?].concat())
+    let (calls, _) = caller.by_idle(idles(options))?;
+    Ok([calls, caller.in_flight()?].concat())
 }
 
 impl Calibrate {
@@ -194,20 +197,29 @@ pub fn summary(profile: &Profile) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<10} {:>11} {:>9} {:>9} {:>12} {:>9} {:>12} {:>9}",
-        "placement", "idle us", "objects", "in flight", "response us", "p99 us", "processor us", "switch us"
+        "{:<10} {:>11} {:<4} {:>9} {:>9} {:>12} {:>9} {:>12} {:>9}",
+        "placement",
+        "idle us",
+        "",
+        "objects",
+        "in flight",
+        "response us",
+        "p99 us",
+        "processor us",
+        "switch us"
     );
     for row in &profile.calls {
         let us = |ns: f64| ns / 1e3;
         let _ = writeln!(
             text,
-            "{:<10} {:>11.1} {:>9} {:>9} {:>12.2} {:>9.2} {:>12.2} {:>9.2}",
+            "{:<10} {:>11.1} {:<4} {:>9} {:>9} {:>12.2} {:>9.2} {:>12.2} {:>9.2}",
             match row.placement {
                 Placement::OneCore => "one-core",
                 Placement::CoreEach => "core-each",
                 Placement::Networks => "networks",
             },
             us(row.idle_ns),
+            if row.is_busy { "busy" } else { "" },
             row.objects,
             row.in_flight,
             us(row.response.mean_ns),

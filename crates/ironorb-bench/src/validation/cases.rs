@@ -182,9 +182,7 @@ fn par_04(row: &Row, profile: &Profile, options: &Validate) -> Result<Option<Vec
     let demands = if options.quick { QUICK_DEMANDS } else { DEMANDS };
     let is_fixed = row.is(&[("distribution", "fixed")]);
     let daemon_threads = if row.is(&[("daemon", "single")]) { 1 } else { 64 };
-    // Stations and the threads that wait for them do nothing for as long as a part takes.
-    let situation = Situation { idle: Duration::from_millis(demands[0]), ..available(profile) };
-    let mut scenario = empty("par-04", dwell(profile, &situation)?, Duration::from_secs(30));
+    let mut scenario = empty("par-04", dwell(profile, &available(profile))?, Duration::from_secs(30));
     scenario.hosts = vec![host("machine", cores().len().max(1) as u32)];
     for station in 0..4 {
         let mean = Duration::from_millis(demands[station % 2]);
@@ -342,7 +340,7 @@ fn realtime(row: &Row, profile: &Profile, _: &Validate) -> Result<Option<Vec<For
         return Ok(None);
     }
     let low = number(row, "clients") as u32;
-    let situation = Situation { placement: Placement::OneCore, idle: HIGH_PERIOD, ..Situation::default() };
+    let situation = Situation { placement: Placement::OneCore, ..Situation::default() };
     let scenario = beside_others(low, dwell(profile, &situation)?);
     let Some(high) = simulate(&scenario)?.first().copied() else { return Ok(None) };
     let us = |figure, what, seconds: f64, bar| Foreseen {
@@ -388,6 +386,7 @@ mod tests {
         let row = |placement| CallRow {
             placement,
             idle_ns: 0.0,
+            is_busy: false,
             objects: 1,
             in_flight: 1,
             calls: 1,
@@ -429,6 +428,7 @@ mod tests {
             profile: "profile.toml".into(),
             cases: Vec::new(),
             burn: false,
+            measured: None,
             json: None,
             markdown: None,
             quick: false,

@@ -1,11 +1,12 @@
 //! `ironorb sim validate`: what the simulator predicts by a profile, beside what is measured.
 //!
 //! Each case runs a suite of `ironorb bench` twice, and simulates what each of its rows does. The measured side is the suite's own:
-//! nothing is measured here. What a profile was measured by (`calibration`) occurs in no case: other objects, other operations, other
+//! nothing is measured here. Or it is that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: other objects, other operations, other
 //! processes.
 
 mod cases;
 mod compare;
+mod measured;
 mod page;
 mod scenes;
 
@@ -16,10 +17,9 @@ use serde::Serialize;
 
 use crate::error::{BenchError, select};
 use crate::machine::Machine;
-use crate::render::Report;
-use crate::row::shown;
 use cases::{CASES, Case, Foreseen};
-use compare::{Bar, Compared, Ratio, ratios};
+use compare::{Compared, Ratio, ratios};
+use measured::{Earlier, Measured, place_of};
 
 /// `ironorb sim validate`
 #[derive(Debug, Clone, clap::Args)]
@@ -33,6 +33,9 @@ pub struct Validate {
     /// Let stations of par-04 burn their processors instead of sleeping. Only where there are as many processors as stations.
     #[arg(long)]
     pub(crate) burn: bool,
+    /// Take the measurements from this file, which an earlier run has written by `--json`, and measure nothing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) measured: Option<PathBuf>,
     /// The file to write all figures to, as one JSON object.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -48,6 +51,8 @@ pub struct Validate {
 #[derive(Debug, Clone, Serialize)]
 pub struct Validation {
     machine: Machine,
+    /// Commit and date of the measurements, if they are of an earlier run.
+    measured: Option<String>,
     level: &'static str,
     is_quick: bool,
     profile: Origin,
@@ -96,13 +101,15 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
         is_foreign: (&here.processor, &here.kernel) != (&profile.origin.processor, &profile.origin.kernel),
         is_quick: profile.origin.is_quick,
     };
+    let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
     let mut outcomes = Vec::new();
     for case in select(CASES.to_vec(), &options.cases, |case| case.name.to_owned())? {
-        outcomes.push(run(&case, &profile, options)?);
+        outcomes.push(run(&case, &profile, options, earlier.as_ref())?);
     }
     machine.end();
     let validation = Validation {
         machine,
+        measured: earlier.as_ref().map(Earlier::origin),
         level: ironorb_model::queueing::LEVEL,
         is_quick: options.quick,
         profile: origin,
@@ -126,26 +133,33 @@ fn unusable(options: &Validate, why: &dyn std::fmt::Display) -> BenchError {
     BenchError::Unusable(format!("{}: {why}", options.profile.display()))
 }
 
-fn run(case: &Case, profile: &Profile, options: &Validate) -> Result<Outcome, BenchError> {
+fn run(
+    case: &Case,
+    profile: &Profile,
+    options: &Validate,
+    earlier: Option<&Earlier>,
+) -> Result<Outcome, BenchError> {
     let mut outcome = Outcome {
         name: case.name,
         title: case.title,
         notes: case.notes,
         figures: Vec::new(),
         ratios: Vec::new(),
-        missing: (case.cannot)(options),
+        missing: None,
     };
-    if outcome.missing.is_some() {
-        return Ok(outcome);
-    }
-    let line: Vec<String> = (case.line)(options).split(' ').map(str::to_owned).collect();
-    let mut reports = Vec::new();
-    for time in ["first", "second"] {
-        crate::note(format_args!("{}: {time} measurement by ironorb bench {}", case.name, line.join(" ")));
-        reports.push(crate::measure_line(&line)?);
-    }
+    let measured = match earlier {
+        Some(earlier) => earlier.case(case.name).ok_or_else(|| "the file has nothing of it".to_owned()),
+        None => match (case.cannot)(options) {
+            Some(why) => Err(why),
+            None => Ok(measure(case, options)?),
+        },
+    };
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(why) => return Ok(Outcome { missing: Some(why), ..outcome }),
+    };
     crate::note(format_args!("{}: simulating", case.name));
-    outcome.figures = figures(case, profile, options, &reports)?;
+    outcome.figures = figures(case, profile, options, &measured)?;
     outcome.ratios = ratios(&outcome.figures);
     if outcome.figures.is_empty() {
         outcome.missing = Some("the suite has no rows for it here".to_owned());
@@ -153,30 +167,29 @@ fn run(case: &Case, profile: &Profile, options: &Validate) -> Result<Outcome, Be
     Ok(outcome)
 }
 
-/// Each figure of the first report's rows that the case foresees, beside the same one of the second report.
+/// Runs the suite of a case twice.
+fn measure(case: &Case, options: &Validate) -> Result<Measured, BenchError> {
+    let line: Vec<String> = (case.line)(options).split(' ').map(str::to_owned).collect();
+    let run = |time: &str| {
+        crate::note(format_args!("{}: {time} measurement by ironorb bench {}", case.name, line.join(" ")));
+        crate::measure_line(&line)
+    };
+    Ok(Measured::Suite([run("first")?, run("second")?]))
+}
+
+/// Each figure of the rows that the case foresees, as it was measured twice and as it is simulated.
 fn figures(
     case: &Case,
     profile: &Profile,
     options: &Validate,
-    reports: &[Report],
+    measured: &Measured,
 ) -> Result<Vec<Compared>, BenchError> {
-    let [first, second] = reports else { return Ok(Vec::new()) };
     let mut all = Vec::new();
-    for row in first.rows(case.kind) {
-        let Some(foreseen) = (case.foresee)(row, profile, options)? else { continue };
-        let keys = |row: &crate::row::Row| case.keys.iter().map(|key| row.text(key)).collect::<Vec<_>>();
-        let Some(again) = second.rows(case.kind).iter().find(|other| keys(other) == keys(row)) else {
-            continue;
-        };
-        let place = case.keys.iter().filter_map(|key| Some(format!("{key} {}", shown(row.parameter(key)?))));
-        let place = place.collect::<Vec<_>>().join(", ");
-        for Foreseen { figure, what, unit, simulated, bar } in foreseen {
-            let read = |row: &crate::row::Row| match bar {
-                Bar::Reported => row.p99(figure).or_else(|| row.median(figure)),
-                Bar::Mean | Bar::Tight => row.mean(figure),
-            };
-            let (Some(one), Some(other)) = (read(row), read(again)) else { continue };
-            all.push(Compared::of(place.clone(), what, unit, [one, other], simulated, bar));
+    for row in &measured.rows(case) {
+        for foreseen in (case.foresee)(row, profile, options)?.unwrap_or_default() {
+            let Some(twice) = measured.figure(case, row, &foreseen) else { continue };
+            let Foreseen { what, unit, simulated, bar, .. } = foreseen;
+            all.push(Compared::of(place_of(case, row), what, unit, twice, simulated, bar));
         }
     }
     Ok(all)

@@ -38,6 +38,9 @@ impl Validation {
         for warning in self.warnings() {
             let _ = writeln!(page, "**{warning}**\n");
         }
+        if let Some(measured) = &self.measured {
+            let _ = writeln!(page, "Measured before: {measured}.\n");
+        }
         for line in self.machine.to_string().lines() {
             let _ = writeln!(page, "    {line}");
         }
@@ -104,6 +107,7 @@ impl fmt::Display for Validation {
         let profile = &self.profile;
         writeln!(f, "profile   commit {}, {}, kernel {}", profile.commit, profile.date, profile.kernel)?;
         writeln!(f, "level     {}", self.level)?;
+        self.measured.iter().try_for_each(|measured| writeln!(f, "measured  {measured}"))?;
         self.warnings().try_for_each(|warning| writeln!(f, "\n{warning}"))?;
         self.cases.iter().try_for_each(|case| write!(f, "{case}"))?;
         let [(figures, of_figures), (ratios, of_ratios)] = self.verdicts();

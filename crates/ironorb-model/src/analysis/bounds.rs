@@ -11,8 +11,8 @@ pub struct ClassBounds {
     /// The class's name.
     pub name: String,
     /// Cycles a second. The upper bound is proven: it follows from the demands for each resource alone (asymptotic bounds).
-    /// The lower one holds for a closed class alone, if nothing is served by priority: at worst each customer waits for a
-    /// whole cycle of each other.
+    /// The lower one holds for a closed class alone, if nothing is served by priority and pauses make nothing longer: at worst
+    /// each customer waits for a whole cycle of each other.
     pub throughput: Bounds,
     /// Mean seconds of a cycle. The lower bound is proven.
     pub response: Bounds,
@@ -35,7 +35,8 @@ pub struct Saturation {
 
 /// Bounds of all classes.
 pub fn bounds(demands: &Demands) -> Vec<ClassBounds> {
-    let is_alone = demands.classes.len() == 1;
+    // What pauses add is part of no demand: then nothing is known of the slowest.
+    let is_slowest_known = demands.classes.len() == 1 && !demands.leaves_out_pauses;
     demands
         .classes
         .iter()
@@ -63,7 +64,7 @@ pub fn bounds(demands: &Demands) -> Vec<ClassBounds> {
                 _ => "its own cycle".to_owned(),
             };
             let is_closed = customers.is_finite();
-            let slowest = if is_closed && is_alone { customers * class.alone } else { f64::INFINITY };
+            let slowest = if is_closed && is_slowest_known { customers * class.alone } else { f64::INFINITY };
             let lower_throughput = if is_closed { customers / (think + slowest) } else { 0.0 };
             let queued = if is_closed { customers / upper - think } else { 0.0 };
             ClassBounds {

@@ -20,6 +20,8 @@ pub struct Demands {
     pub classes: Vec<ClassDemands>,
     /// What keeps the scenario from having a product form, and what is left out here.
     pub deviations: Vec<Deviation>,
+    /// Whether pauses make work longer than the demands say.
+    pub leaves_out_pauses: bool,
 }
 
 /// What requests queue for.
@@ -141,7 +143,8 @@ pub fn demands(scenario: &Scenario) -> Result<Demands, Recursion> {
         .filter(|(_, resource)| resource.demands.iter().any(|demand| demand.seconds > 0.0))
         .map(|(_, resource)| resource)
         .collect();
-    Ok(Demands { resources, classes, deviations: collector.deviations.into_iter().collect() })
+    let deviations = collector.deviations.into_iter().collect();
+    Ok(Demands { resources, classes, deviations, leaves_out_pauses: !scenario.dwell.pauses.is_empty() })
 }
 
 /// The parts of a class's cycles that are of each kind.
@@ -870,6 +873,12 @@ impl Collector<'_> {
                     );
                 }
             }
+        }
+        if !self.scenario.dwell.pauses.is_empty() {
+            self.deviation(
+                "dwell".to_owned(),
+                "work takes longer after pauses of threads and processors; the model leaves that out",
+            );
         }
         for rule in &self.scenario.links {
             if rule.link.reorder > 0.0 {

@@ -1,5 +1,6 @@
 //! Hosts with their processors, and the threads that run on them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::QueueingError;
@@ -25,10 +26,11 @@ impl World<'_> {
         if self.scenario.hosts.iter().any(|group| group.cores > CORES_MAX) {
             return Err(QueueingError::TooMany { what: "cores of a host", most: CORES_MAX.into() });
         }
+        let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {
             self.first_host.push(self.hosts.len() as u32);
             self.hosts.extend((0..group.count).map(|_| Host {
-                processor: Processor::new(group.cores, group.switch_time),
+                processor: Processor::new(group.cores, group.switch_time).with_pauses(&pauses),
                 group: number as u32,
                 speed: group.speed,
             }));

@@ -123,7 +123,7 @@ keys! {
     "[dwell]" {
         "profile" "name of a file" "none" "a profile that `ironorb sim calibrate` has written, with the times of a machine; the times beside it take precedence";
         "placement" "`one-core`, `core-each` or `networks`" "`core-each`" "of the profile: where client and server run";
-        "idle" "time up to 1 hour" "0s" "of the profile: how long threads have not run before a call";
+        "idle" "time up to 1 hour" "as long as they have not run" "of the profile: how long threads have not run before a call, if all calls are to take what they take then";
         "objects" "1 to 10^12" "1" "of the profile: among how many objects calls choose";
         "in_flight" "1 to 10,000" "1" "of the profile: how many calls of a client are in flight";
         "body" "`octets`, `longs` or `structs`" "`octets`" "of the profile: what bodies consist of";
@@ -140,6 +140,8 @@ keys! {
         "apply_update" "distribution of times" "0s" "client: taking one update into its cache";
         "per_octet" "time up to 1 ms" "0s" "either side, for each octet of a body: marshalling or reading it";
         "per_kilo_octet" "time up to 1 ms" "0s" "either side, for each 1,000 octets of a body, beside `per_octet`";
+        "thread_pause" "list of pairs of times up to 1 hour and 1 s" "none" "points `[pause, more]`: what work takes longer when its thread has not run for so long; logarithmic between two points";
+        "processor_pause" "list of pairs of times up to 1 hour and 1 s" "none" "the same by how long the processor has run no thread";
     }
 }
 

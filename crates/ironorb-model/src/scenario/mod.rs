@@ -9,6 +9,8 @@ mod write;
 
 use std::time::Duration;
 
+use crate::PauseTimes;
+
 pub use fields::Profiles;
 pub use keys::{KEYS, Key, markdown};
 pub use problem::Problem;
@@ -362,6 +364,8 @@ pub struct DwellTimes {
     pub per_octet: Duration,
     /// For each 1,000 octets of a body, beside `per_octet`: an octet often takes less than a nanosecond.
     pub per_kilo_octet: Duration,
+    /// What the work of a thread takes longer after a pause.
+    pub pauses: PauseTimes,
 }
 
 impl DwellTimes {
@@ -417,6 +421,7 @@ impl Default for DwellTimes {
             apply_update: none(),
             per_octet: Duration::ZERO,
             per_kilo_octet: Duration::ZERO,
+            pauses: PauseTimes::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::fields::{Fields, Profiles, Reader, Value};
 use super::problem::{Problem, did_you_mean};
 use super::*;
 use crate::profile::{Placement, Profile, Situation};
+use crate::{PauseTimes, Pauses};
 
 /// Reads the scenarios of a file: one, or one for each combination of the values under `[sweep]`. `file_name` names them where
 /// the file does not.
@@ -652,6 +653,7 @@ impl<'t> Reader<'t> {
             apply_update,
             per_octet,
             per_kilo_octet,
+            pauses,
         } = self.profile(fields);
         DwellTimes {
             find_proxy: self.spread_or(fields, "find_proxy", find_proxy),
@@ -667,7 +669,37 @@ impl<'t> Reader<'t> {
             apply_update: self.spread_or(fields, "apply_update", apply_update),
             per_octet: self.time(fields, "per_octet", OF_OCTETS).unwrap_or(per_octet),
             per_kilo_octet: self.time(fields, "per_kilo_octet", OF_OCTETS).unwrap_or(per_kilo_octet),
+            pauses: PauseTimes {
+                of_thread: self.pauses_or(fields, "thread_pause", pauses.of_thread),
+                of_processor: self.pauses_or(fields, "processor_pause", pauses.of_processor),
+            },
         }
+    }
+
+    fn pauses_or(&mut self, fields: &Fields<'t>, key: &str, none: Pauses) -> Pauses {
+        let Some(value) = self.value(fields, key) else { return none };
+        let points = value.get_ref().as_array().map(|array| {
+            let points = array.iter().map(|point| (point.span().start, self.times(key, point)));
+            points.collect::<Vec<_>>()
+        });
+        let mend = "write points as `[[\"100 us\", \"5 us\"]]`: a pause, and what it makes longer";
+        let Some(points) = points else {
+            self.problem(value.span().start, format!("`{key}` is no list of points"), mend);
+            return none;
+        };
+        let mut of_points = Vec::new();
+        for (at, point) in points {
+            match point.as_slice() {
+                &[pause, more] if pause <= HOUR && more <= SECOND => of_points.push((pause, more)),
+                [_, _] => self.problem(
+                    at,
+                    format!("a point of `{key}` is beyond 1 h, or more than 1 s longer"),
+                    mend,
+                ),
+                _ => self.problem(at, format!("a point of `{key}` has not two times"), mend),
+            }
+        }
+        Pauses::new(of_points)
     }
 
     /// What the profile says of the scenario's situation; without a profile nothing takes time.
@@ -675,7 +707,7 @@ impl<'t> Reader<'t> {
         let usual = Situation::default();
         let situation = Situation {
             placement: self.word(fields, "placement", PLACEMENTS).unwrap_or(usual.placement),
-            idle: self.time(fields, "idle", Duration::ZERO..=HOUR).unwrap_or(usual.idle),
+            idle: self.time(fields, "idle", Duration::ZERO..=HOUR),
             objects: self.number(fields, "objects", 1..=1_000_000_000_000).unwrap_or(usual.objects),
             in_flight: self.number(fields, "in_flight", 1..=10_000).unwrap_or(1) as u32,
             body: match self.value(fields, "body") {

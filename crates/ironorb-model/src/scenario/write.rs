@@ -166,6 +166,12 @@ impl File {
         }
         self.line("per_octet", time(dwell.per_octet));
         self.line("per_kilo_octet", time(dwell.per_kilo_octet));
+        let pauses =
+            [("thread_pause", &dwell.pauses.of_thread), ("processor_pause", &dwell.pauses.of_processor)];
+        for (key, pauses) in pauses.into_iter().filter(|(_, pauses)| !pauses.is_empty()) {
+            let points = pauses.points().iter().map(|(pause, more)| times(&[*pause, *more]));
+            self.line(key, format!("[{}]", points.collect::<Vec<_>>().join(", ")));
+        }
     }
 }
 

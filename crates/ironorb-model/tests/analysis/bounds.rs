@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ironorb_model::Random;
 use ironorb_model::analysis::bounds::{balanced_job, bounds, saturations};
 use ironorb_model::analysis::demands::demands;
 use ironorb_model::analysis::mva::solve;
@@ -10,9 +9,24 @@ use ironorb_model::analysis::{Chain, Demand, Load, Network, Station, StationKind
 use ironorb_model::scenario::{
     Architecture, Arrivals, Cache, CacheMode, Cycle, OperationKind, Scenario, ServerLock, Spread, Target,
 };
+use ironorb_model::{PauseTimes, Pauses, Random};
 
 use super::chains::assert_near;
 use super::scenarios::*;
+
+#[test]
+fn what_pauses_add_is_no_part_of_the_slowest() {
+    let mut scenario = par_04(Architecture::Sequential, 4, None, Spread::Fixed);
+    let without = bounds(&demands(&scenario).unwrap());
+    assert!(without[0].response.upper.is_finite());
+    let of_thread = Pauses::new(vec![(us(10), us(500))]);
+    scenario.dwell.pauses = PauseTimes { of_thread, ..PauseTimes::default() };
+    let demands = demands(&scenario).unwrap();
+    let bounds = bounds(&demands);
+    assert_eq!((bounds[0].throughput.lower, bounds[0].response.upper), (0.0, f64::INFINITY));
+    assert_eq!(bounds[0].response.lower, without[0].response.lower);
+    assert!(demands.deviations.iter().any(|it| it.what.contains("pauses")), "{:?}", demands.deviations);
+}
 
 #[test]
 fn no_architecture_passes_the_slowest_station() {

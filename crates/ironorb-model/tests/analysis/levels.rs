@@ -38,7 +38,7 @@ fn dwell() -> DwellTimes {
         cached_read: fixed(3),
         apply_update: fixed(5),
         per_octet: Duration::from_nanos(10),
-        per_kilo_octet: Duration::ZERO,
+        ..DwellTimes::default()
     }
 }
 

@@ -12,26 +12,6 @@ pub(super) fn us(us: u64) -> Duration {
     Duration::from_micros(us)
 }
 
-/// Times of zero for all steps.
-pub(super) fn no_dwell() -> DwellTimes {
-    let zero = || Spread::Fixed(Duration::ZERO);
-    DwellTimes {
-        find_proxy: zero(),
-        write_request: zero(),
-        read_request: zero(),
-        channel: zero(),
-        find_object: zero(),
-        execute: zero(),
-        write_reply: zero(),
-        read_reply: zero(),
-        thread_switch: zero(),
-        cached_read: zero(),
-        apply_update: zero(),
-        per_octet: Duration::ZERO,
-        per_kilo_octet: Duration::ZERO,
-    }
-}
-
 pub(super) fn link() -> Link {
     Link {
         latency: Duration::ZERO,
@@ -97,7 +77,7 @@ pub(super) fn scenario(hosts: Vec<HostGroup>, servers: Vec<Server>, classes: Vec
         default_link: link(),
         servers,
         classes,
-        dwell: no_dwell(),
+        dwell: DwellTimes::default(),
     }
 }
 
