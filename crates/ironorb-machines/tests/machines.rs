@@ -168,7 +168,7 @@ fn processors_and_links_take_their_time() {
         write_reply: fixed(13 * US),
         read_reply: fixed(17 * US),
         thread_switch: fixed(19 * US),
-        per_octet: Duration::from_nanos(100),
+        per_kilo_octet: 100 * US,
         ..DwellTimes::default()
     };
     // 20 octets and 8 are written and read once each: 5.6 us.

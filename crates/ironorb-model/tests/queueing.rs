@@ -265,7 +265,7 @@ fn a_call_is_one_step_after_another() {
         execute = "64us"
         write_reply = "128us"
         read_reply = "256us"
-        per_octet = "1us"
+        per_kilo_octet = "1ms"
     "#
     );
     let seen = run(&text, 1, Duration::ZERO);

@@ -60,7 +60,7 @@ fn values_have_their_meaning() {
         matches!(&open.arrivals, Arrivals::Open { burst: 10, between: Spread::Samples(it) } if it.len() == 2)
     );
     assert!(matches!(&trace.arrivals, Arrivals::Trace(times) if times.len() == 3));
-    assert_eq!(scenario.dwell.per_octet, Duration::from_nanos(1));
+    assert_eq!(scenario.dwell.per_kilo_octet, Duration::from_nanos(1_250));
     assert_eq!(scenario.dwell.body(2_000), Duration::from_nanos(2_500));
 }
 
@@ -112,8 +112,14 @@ fn check(text: &str, line: u32, words: &str, mend: &str) {
 fn bad_files_get_line_mistake_and_mend() {
     assert!(scenario::read(SMALL, "small").is_ok());
     for (from, to, line, words, mend) in [
-        ("span = \"1s\"", "span = \"0s\"", 1, "`span` is 0ns; it must be from 1µs", "write `span = \"1µs\"`"),
-        ("span = \"1s\"", "span = 1", 1, "`span` is no time", "with a unit"),
+        (
+            "span = \"1s\"",
+            "span = \"0s\"",
+            1,
+            "`span` is \"0ns\"; it must be from \"1µs\"",
+            "write `span = \"1µs\"`",
+        ),
+        ("span = \"1s\"", "span = 1", 1, "`span` is no time", "a number with one of the units `ns`, `us`"),
         ("span = \"1s\"", "span = \"1\"", 1, "`span` has no unit", "write `span = \"1 ms\"`"),
         ("span = \"1s\"", "span = \"-1s\"", 1, "`span` is negative", "write `span = \"1s\"`"),
         ("span = \"1s\"", "", 1, "`span` is missing", "add `span`: time, 1 us to 30 days"),
@@ -128,16 +134,23 @@ fn bad_files_get_line_mistake_and_mend() {
             "name = \"h\"\n",
             "name = \"h\"\ncores = 0\n",
             4,
-            "`cores` is no whole number from 1 to 1024",
-            "`cores = 1`",
+            "`cores` is 0; it must be from 1 to 1024",
+            "write `cores = 1`",
         ),
         ("name = \"c\"", "name = \"c.d\"", 9, "`c.d` is no name", "without a point"),
         (
             "name = \"h\"\n",
             "name = \"h\"\nspeed = 0.0\n",
             4,
-            "`speed` is no number from 0.001 to 1000",
-            "speed = 1.0",
+            "`speed` is 0; it must be from 0.001 to 1000",
+            "write `speed = 0.001`",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\nspeed = \"fast\"\n",
+            4,
+            "`speed` is no number",
+            "write a number from 0.001 to 1000",
         ),
         ("name = \"h\"\n", "name = \"h\"\n[[hosts]]\nname = \"h\"\n", 4, "there are two `h`", "another name"),
         (
@@ -156,7 +169,13 @@ fn bad_files_get_line_mistake_and_mend() {
         ),
         ("s.get", "s.gte", 12, "no operation `gte`", "do you mean `get`?"),
         ("s.get", "sget", 12, "names no operation", "server.operation"),
-        ("\"s.get\"", "\"s.get\", target = { object = -1 }", 12, "`object` is no whole number", "object = 0"),
+        (
+            "\"s.get\"",
+            "\"s.get\", target = { object = -1 }",
+            12,
+            "`object` is no whole number",
+            "a whole number from 0",
+        ),
         ("\"s.get\"", "\"s.get\", target = 5", 12, "`target` is no target", "{ object = 7 }"),
         ("clients = 1", "", 8, "nothing says when cycles begin", "`clients` for a closed class"),
         ("clients = 1", "clients = 1\nbetween = \"1ms\"", 8, "exclude each other", "`trace`"),
@@ -241,13 +260,27 @@ fn bad_files_get_line_mistake_and_mend() {
             "`daemon` is missing",
             "name of a server",
         ),
-        ("[[hosts]]", "[link]\nloss = \"60 %\"\n[[hosts]]", 3, "`loss` is no share from 0 % to 50 %", "50 %"),
+        (
+            "[[hosts]]",
+            "[link]\nloss = \"57 %\"\n[[hosts]]",
+            3,
+            "`loss` is \"57 %\"; it must be from \"0 %\" to \"50 %\"",
+            "write `loss = \"50 %\"`",
+        ),
+        ("[[hosts]]", "[link]\nloss = \"2\"\n[[hosts]]", 3, "`loss` is no share", "a number with `%`"),
         (
             "[[hosts]]",
             "[link]\nbandwidth = \"10 MB/s\"\n[[hosts]]",
             3,
             "`bandwidth` is no bandwidth",
-            "Mbit/s",
+            "`Mbit/s` and `Gbit/s` from \"1 bit/s\" to \"10000 Gbit/s\"",
+        ),
+        (
+            "[[hosts]]",
+            "[link]\nbandwidth = \"10001 Gbit/s\"\n[[hosts]]",
+            3,
+            "`bandwidth` is \"10001 Gbit/s\"",
+            "write `bandwidth = \"10000 Gbit/s\"`",
         ),
         ("[[hosts]]", "[[links]]\nbetween = [\"h\"]\n[[hosts]]", 3, "does not name two", "between = ["),
         (
@@ -275,8 +308,15 @@ fn bad_files_get_line_mistake_and_mend() {
             "[[hosts]]",
             "[sweep]\n\"classes.c.clients\" = [1, 0]\n[[hosts]]",
             3,
-            "`clients` is no whole number",
-            "clients = 1",
+            "`clients` is 0; it must be from 1",
+            "write `clients = 1`",
+        ),
+        (
+            "[[hosts]]",
+            "[dwell]\nper_octet = \"1 ns\"\n[[hosts]]",
+            3,
+            "`per_octet` has no meaning here",
+            "write `per_kilo_octet`, the time for 1,000 octets",
         ),
         (
             "[[hosts]]",

@@ -7,7 +7,7 @@ use ironorb_units::NoTime;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::keys_of;
+use super::keys::{in_place_of, keys_of};
 use super::problem::{Problem, did_you_mean};
 
 pub(super) type Value<'t> = &'t Spanned<DeValue<'t>>;
@@ -50,7 +50,9 @@ impl<'t> Reader<'t> {
         for (key, _) in fields.table {
             let name: &str = key.get_ref();
             if !keys_of(fields.section).any(|known| known.key == name) {
-                let mend = did_you_mean(name, keys_of(fields.section).map(|known| known.key));
+                let known = || keys_of(fields.section).map(|known| known.key);
+                let instead = in_place_of(fields.section, name);
+                let mend = instead.map_or_else(|| did_you_mean(name, known()), str::to_owned);
                 self.problem(key.span().start, format!("`{name}` has no meaning here"), mend);
             }
         }
@@ -176,153 +178,138 @@ impl<'t> Reader<'t> {
         truth.unwrap_or(false)
     }
 
-    pub(super) fn number(
+    /// The value of a key, of a kind and within its range.
+    pub(super) fn of_kind<T: Copy + PartialOrd>(
         &mut self,
+        kind: &Kind<T>,
         fields: &Fields<'t>,
         key: &str,
-        range: RangeInclusive<u64>,
-    ) -> Option<u64> {
+        range: RangeInclusive<T>,
+    ) -> Option<T> {
         let value = self.value(fields, key)?;
-        self.number_of(key, value, range)
+        self.value_of(kind, key, value, range)
     }
 
-    pub(super) fn number_of(
+    /// A value of a kind, within its range.
+    pub(super) fn value_of<T: Copy + PartialOrd>(
         &mut self,
+        kind: &Kind<T>,
         key: &str,
         value: Value<'t>,
-        range: RangeInclusive<u64>,
-    ) -> Option<u64> {
-        let number = value.get_ref().as_integer();
-        let number = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-        if let Some(number) = number.filter(|number| range.contains(number)) {
-            return Some(number);
-        }
+        range: RangeInclusive<T>,
+    ) -> Option<T> {
+        let shown = |value: &T| (kind.shown)(*value);
         let (low, high) = (range.start(), range.end());
-        self.problem(
-            value.span().start,
-            format!("`{key}` is no whole number from {low} to {high}"),
-            format!("write `{key} = {}`", number.unwrap_or(*low).clamp(*low, *high)),
-        );
-        None
-    }
-
-    /// A number with a point.
-    pub(super) fn factor(
-        &mut self,
-        fields: &Fields<'t>,
-        key: &str,
-        range: RangeInclusive<f64>,
-    ) -> Option<f64> {
-        let value = self.value(fields, key)?;
-        let number = float(value.get_ref()).filter(|number| range.contains(number));
-        if number.is_none() {
-            let (low, high) = (range.start(), range.end());
-            self.problem(
-                value.span().start,
-                format!("`{key}` is no number from {low} to {high}"),
-                format!("write `{key} = 1.0`"),
-            );
-        }
-        number
-    }
-
-    /// A share, written as `2 %` or `0.02`.
-    pub(super) fn share(
-        &mut self,
-        fields: &Fields<'t>,
-        key: &str,
-        range: RangeInclusive<f64>,
-    ) -> Option<f64> {
-        let value = self.value(fields, key)?;
-        let share = match value.get_ref().as_str() {
-            Some(text) => ironorb_units::share(text),
-            None => float(value.get_ref()),
-        };
-        if let Some(share) = share.filter(|share| range.contains(share)) {
-            return Some(share);
-        }
-        let (low, high) = (range.start() * 100.0, range.end() * 100.0);
-        self.problem(
-            value.span().start,
-            format!("`{key}` is no share from {low} % to {high} %"),
-            format!("write `{key} = \"{high} %\"`"),
-        );
-        None
-    }
-
-    pub(super) fn bandwidth(&mut self, fields: &Fields<'t>, key: &str) -> Option<u64> {
-        const MOST: u64 = 10_000_000_000_000;
-        let value = self.value(fields, key)?;
-        let bits = value.get_ref().as_str().and_then(ironorb_units::bits_per_second);
-        let bits = bits.filter(|bits| (1..=MOST).contains(bits));
-        if bits.is_none() {
-            self.problem(
-                value.span().start,
-                format!("`{key}` is no bandwidth from 1 bit/s to 10,000 Gbit/s"),
-                "write a number and one of the units `bit/s`, `kbit/s`, `Mbit/s` and `Gbit/s`",
-            );
-        }
-        bits
-    }
-
-    pub(super) fn time(
-        &mut self,
-        fields: &Fields<'t>,
-        key: &str,
-        range: RangeInclusive<Duration>,
-    ) -> Option<Duration> {
-        let value = self.value(fields, key)?;
-        self.time_of(key, value, range)
-    }
-
-    pub(super) fn time_of(
-        &mut self,
-        key: &str,
-        value: Value<'t>,
-        range: RangeInclusive<Duration>,
-    ) -> Option<Duration> {
-        let at = value.span().start;
-        let Some(text) = value.get_ref().as_str() else {
-            let mend = format!("write `{key} = \"1.5 ms\"`, with a unit");
-            self.problem(at, format!("`{key}` is no time"), mend);
-            return None;
-        };
-        let nanos = match ironorb_units::nanos(text) {
-            Ok(nanos) => nanos,
-            Err(why) => {
-                let (message, mend) = no_time(key, text, why);
-                self.problem(at, message, mend);
-                return None;
+        let (message, mend) = match (kind.read)(value.get_ref()) {
+            Ok(value) if range.contains(&value) => return Some(value),
+            Ok(value) => {
+                let nearest = if value < *low { low } else { high };
+                let message = format!(
+                    "`{key}` is {}; it must be from {} to {}",
+                    shown(&value),
+                    shown(low),
+                    shown(high)
+                );
+                (message, format!("write `{key} = {}`", shown(nearest)))
+            }
+            Err(NotRead::Nearly { what, instead }) => {
+                (format!("`{key}` {what}"), format!("write `{key} = {instead}`"))
+            }
+            Err(NotRead::Other) => {
+                let mend = format!("write {} from {} to {}", kind.form, shown(low), shown(high));
+                (format!("`{key}` is no {}", kind.name), mend)
             }
         };
-        let time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        if range.contains(&time) {
-            return Some(time);
-        }
-        let (low, high) = (range.start(), range.end());
-        let nearest = time.clamp(*low, *high);
-        self.problem(
-            at,
-            format!("`{key}` is {time:?}; it must be from {low:?} to {high:?}"),
-            format!("write `{key} = \"{nearest:?}\"`"),
-        );
+        self.problem(value.span().start, message, mend);
         None
     }
 }
 
-fn no_time(key: &str, text: &str, why: NoTime) -> (String, String) {
+/// How values of one kind are written.
+pub(super) struct Kind<T> {
+    /// As messages call it.
+    name: &'static str,
+    /// What to write.
+    form: &'static str,
+    read: fn(&DeValue<'_>) -> Result<T, NotRead>,
+    /// As files have it.
+    shown: fn(T) -> String,
+}
+
+/// Why something is no value of a kind.
+enum NotRead {
+    Other,
+    /// What is wrong with it, and what is probably meant.
+    Nearly {
+        what: &'static str,
+        instead: String,
+    },
+}
+
+pub(super) const NUMBER: Kind<u64> = Kind {
+    name: "whole number",
+    form: "a whole number",
+    read: |value| {
+        let number = value.as_integer();
+        let number = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+        number.ok_or(NotRead::Other)
+    },
+    shown: |number| number.to_string(),
+};
+
+pub(super) const FACTOR: Kind<f64> = Kind {
+    name: "number",
+    form: "a number",
+    read: |value| float(value).ok_or(NotRead::Other),
+    shown: |number| number.to_string(),
+};
+
+pub(super) const SHARE: Kind<f64> = Kind {
+    name: "share",
+    form: "a number with `%`, or a part of one,",
+    read: |value| {
+        let share = match value.as_str() {
+            Some(text) => ironorb_units::share(text),
+            None => float(value),
+        };
+        share.ok_or(NotRead::Other)
+    },
+    // Seven per cent are 0.07, and 100 times that a little more than seven.
+    shown: |share| format!("\"{} %\"", (share * 1e11).round() / 1e9),
+};
+
+pub(super) const BANDWIDTH: Kind<u64> = Kind {
+    name: "bandwidth",
+    form: "a number with one of the units `bit/s`, `kbit/s`, `Mbit/s` and `Gbit/s`",
+    read: |value| value.as_str().and_then(ironorb_units::bits_per_second).ok_or(NotRead::Other),
+    shown: |bits| {
+        let units = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
+        let unit = units.into_iter().find(|(size, _)| bits > 0 && bits.is_multiple_of(*size));
+        let (size, unit) = unit.unwrap_or((1, "bit/s"));
+        format!("\"{} {unit}\"", bits / size)
+    },
+};
+
+pub(super) const TIME: Kind<Duration> = Kind {
+    name: "time",
+    form: "a number with one of the units `ns`, `us`, `ms` and `s`, as `\"1.5 ms\"`,",
+    read: |value| {
+        let text = value.as_str().ok_or(NotRead::Other)?;
+        let nanos = ironorb_units::nanos(text).map_err(|why| no_time(text, why))?;
+        Ok(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    },
+    shown: |time| format!("\"{time:?}\""),
+};
+
+fn no_time(text: &str, why: NoTime) -> NotRead {
     let bare = text.trim().trim_start_matches('-').trim();
+    let is_number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match why {
-        NoTime::Negative => (format!("`{key}` is negative"), format!("write `{key} = \"{bare}\"`")),
-        NoTime::Unit
-            if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') =>
-        {
-            (format!("`{key}` has no unit"), format!("write `{key} = \"{bare} ms\"`, or another unit"))
+        NoTime::Negative => NotRead::Nearly { what: "is negative", instead: format!("\"{bare}\"") },
+        NoTime::Unit if is_number => {
+            NotRead::Nearly { what: "has no unit", instead: format!("\"{bare} ms\"") }
         }
-        NoTime::Unit | NoTime::Number => {
-            let mend = "write a number and one of the units `ns`, `us`, `ms` and `s`";
-            (format!("`{key}` is no time: `{}`", text.escape_debug()), mend.to_owned())
-        }
+        NoTime::Unit | NoTime::Number => NotRead::Other,
     }
 }
 

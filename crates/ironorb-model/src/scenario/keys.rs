@@ -138,8 +138,7 @@ keys! {
         "thread_switch" "distribution of times" "0s" "either side: from the wake-up of a thread that waits to its first instruction";
         "cached_read" "distribution of times" "0s" "client: a read that its cache answers";
         "apply_update" "distribution of times" "0s" "client: taking one update into its cache";
-        "per_octet" "time up to 1 ms" "0s" "either side, for each octet of a body: marshalling or reading it";
-        "per_kilo_octet" "time up to 1 ms" "0s" "either side, for each 1,000 octets of a body, beside `per_octet`";
+        "per_kilo_octet" "time up to 1 s" "0s" "either side, for each 1,000 octets of a body: marshalling or reading them";
         "thread_pause" "list of pairs of times up to 1 hour and 1 s" "none" "points `[pause, more]`: what work takes longer when its thread has not run for so long; logarithmic between two points";
         "processor_pause" "list of pairs of times up to 1 hour and 1 s" "none" "the same by how long the processor has run no thread";
     }
@@ -149,6 +148,16 @@ keys! {
 pub(super) fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
     let table = if table == "[link]" { "[[links]]" } else { table };
     KEYS.iter().filter(move |key| key.table == table)
+}
+
+/// What to write in the place of a key that people may expect, and that no known one resembles.
+pub(super) fn in_place_of(table: &str, key: &str) -> Option<&'static str> {
+    match (table, key) {
+        ("[dwell]", "per_octet") => Some(
+            "write `per_kilo_octet`, the time for 1,000 octets: a single one often takes less than a nanosecond",
+        ),
+        _ => None,
+    }
 }
 
 /// All keys as a table of Markdown, as `docs/simulation.md` has it.

@@ -360,9 +360,7 @@ pub struct DwellTimes {
     pub cached_read: Spread,
     /// Client: taking one update into its cache.
     pub apply_update: Spread,
-    /// For each octet of a body, marshalled or read.
-    pub per_octet: Duration,
-    /// For each 1,000 octets of a body, beside `per_octet`: an octet often takes less than a nanosecond.
+    /// For each 1,000 octets of a body, marshalled or read: a single one often takes less than a nanosecond.
     pub per_kilo_octet: Duration,
     /// What the work of a thread takes longer after a pause.
     pub pauses: PauseTimes,
@@ -371,7 +369,7 @@ pub struct DwellTimes {
 impl DwellTimes {
     /// What marshalling or reading a body of so many octets takes.
     pub fn body(&self, octets: u32) -> Duration {
-        self.per_octet * octets + self.per_kilo_octet * octets / 1_000
+        self.per_kilo_octet * octets / 1_000
     }
 }
 
@@ -419,7 +417,6 @@ impl Default for DwellTimes {
             thread_switch: none(),
             cached_read: none(),
             apply_update: none(),
-            per_octet: Duration::ZERO,
             per_kilo_octet: Duration::ZERO,
             pauses: PauseTimes::default(),
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::fields::{Fields, Profiles, Reader, Value};
+use super::fields::{BANDWIDTH, FACTOR, Fields, NUMBER, Profiles, Reader, SHARE, TIME, Value};
 use super::problem::{Problem, did_you_mean};
 use super::*;
 use crate::profile::{Placement, Profile, Situation};
@@ -211,9 +211,9 @@ impl<'t> Reader<'t> {
                 Some(name) => self.text_of("name", name).unwrap_or_default().to_owned(),
                 None => String::new(),
             },
-            seed: self.number(&fields, "seed", 0..=i64::MAX as u64).unwrap_or(1),
+            seed: self.of_kind(&NUMBER, &fields, "seed", 0..=i64::MAX as u64).unwrap_or(1),
             span: match self.needed(&fields, "span") {
-                Some(span) => self.time_of("span", span, MICROSECOND..=MONTH).unwrap_or(MONTH),
+                Some(span) => self.value_of(&TIME, "span", span, MICROSECOND..=MONTH).unwrap_or(MONTH),
                 None => MONTH,
             },
             warm_up: self.warm_up(&fields),
@@ -251,16 +251,18 @@ impl<'t> Reader<'t> {
         match self.value(fields, "warm_up") {
             None => WarmUp::Fixed(Duration::ZERO),
             Some(value) if value.get_ref().as_str() == Some("found") => WarmUp::Found,
-            Some(value) => {
-                WarmUp::Fixed(self.time_of("warm_up", value, Duration::ZERO..=MONTH).unwrap_or_default())
-            }
+            Some(value) => WarmUp::Fixed(
+                self.value_of(&TIME, "warm_up", value, Duration::ZERO..=MONTH).unwrap_or_default(),
+            ),
         }
     }
 
     fn replications(&mut self, fields: &Fields<'t>) -> Replications {
         let default = Replications::default();
-        let min = self.number(fields, "min", 1..=1_000).map_or(default.min, |number| number as u32);
-        let max = self.number(fields, "max", 1..=1_000).map_or(default.max.max(min), |number| number as u32);
+        let min = self.of_kind(&NUMBER, fields, "min", 1..=1_000).map_or(default.min, |number| number as u32);
+        let max = self
+            .of_kind(&NUMBER, fields, "max", 1..=1_000)
+            .map_or(default.max.max(min), |number| number as u32);
         if max < min {
             let mend = format!("write `max = {min}`, or leave it out");
             self.problem(fields.at, "`max` is less than `min`", mend);
@@ -268,8 +270,10 @@ impl<'t> Reader<'t> {
         Replications {
             min,
             max,
-            half_width: self.share(fields, "half_width", 0.0001..=1.0).unwrap_or(default.half_width),
-            confidence: self.share(fields, "confidence", 0.5..=0.999).unwrap_or(default.confidence),
+            half_width: self
+                .of_kind(&SHARE, fields, "half_width", 0.0001..=1.0)
+                .unwrap_or(default.half_width),
+            confidence: self.of_kind(&SHARE, fields, "confidence", 0.5..=0.999).unwrap_or(default.confidence),
         }
     }
 
@@ -278,10 +282,12 @@ impl<'t> Reader<'t> {
         names.hosts.push(name.clone());
         HostGroup {
             name,
-            count: self.number(fields, "count", 1..=100_000).unwrap_or(1) as u32,
-            cores: self.number(fields, "cores", 1..=1_024).unwrap_or(1) as u32,
-            switch_time: self.time(fields, "switch_time", Duration::ZERO..=SECOND).unwrap_or_default(),
-            speed: self.factor(fields, "speed", 0.001..=1_000.0).unwrap_or(1.0),
+            count: self.of_kind(&NUMBER, fields, "count", 1..=100_000).unwrap_or(1) as u32,
+            cores: self.of_kind(&NUMBER, fields, "cores", 1..=1_024).unwrap_or(1) as u32,
+            switch_time: self
+                .of_kind(&TIME, fields, "switch_time", Duration::ZERO..=SECOND)
+                .unwrap_or_default(),
+            speed: self.of_kind(&FACTOR, fields, "speed", 0.001..=1_000.0).unwrap_or(1.0),
         }
     }
 
@@ -311,19 +317,19 @@ impl<'t> Reader<'t> {
         let default = DEFAULT_LINK;
         let octets = |number: Option<u64>, default| number.map_or(default, |number| number as u32);
         Link {
-            latency: self.time(fields, "latency", up_to(10)).unwrap_or(default.latency),
-            jitter: self.time(fields, "jitter", up_to(10)).unwrap_or(default.jitter),
-            bandwidth: self.bandwidth(fields, "bandwidth"),
-            mtu: octets(self.number(fields, "mtu", 1..=1_000_000), default.mtu),
+            latency: self.of_kind(&TIME, fields, "latency", up_to(10)).unwrap_or(default.latency),
+            jitter: self.of_kind(&TIME, fields, "jitter", up_to(10)).unwrap_or(default.jitter),
+            bandwidth: self.of_kind(&BANDWIDTH, fields, "bandwidth", 1..=BANDWIDTH_MAX),
+            mtu: octets(self.of_kind(&NUMBER, fields, "mtu", 1..=1_000_000), default.mtu),
             packet_overhead: octets(
-                self.number(fields, "packet_overhead", 0..=10_000),
+                self.of_kind(&NUMBER, fields, "packet_overhead", 0..=10_000),
                 default.packet_overhead,
             ),
-            loss: self.share(fields, "loss", 0.0..=0.5).unwrap_or(default.loss),
-            reorder: self.share(fields, "reorder", 0.0..=1.0).unwrap_or(default.reorder),
-            duplicate: self.share(fields, "duplicate", 0.0..=1.0).unwrap_or(default.duplicate),
+            loss: self.of_kind(&SHARE, fields, "loss", 0.0..=0.5).unwrap_or(default.loss),
+            reorder: self.of_kind(&SHARE, fields, "reorder", 0.0..=1.0).unwrap_or(default.reorder),
+            duplicate: self.of_kind(&SHARE, fields, "duplicate", 0.0..=1.0).unwrap_or(default.duplicate),
             retransmit_after: self
-                .time(fields, "retransmit_after", MICROSECOND..=Duration::from_secs(60))
+                .of_kind(&TIME, fields, "retransmit_after", MICROSECOND..=Duration::from_secs(60))
                 .unwrap_or(default.retransmit_after),
         }
     }
@@ -335,7 +341,7 @@ impl<'t> Reader<'t> {
         number: usize,
         names: &Names,
     ) -> Server {
-        let threads = self.number(fields, "threads", 1..=100_000).map(|number| number as u32);
+        let threads = self.of_kind(&NUMBER, fields, "threads", 1..=100_000).map(|number| number as u32);
         let lanes = self.lanes(fields);
         if let (Some(value), false) = (self.value(fields, "threads"), lanes.is_empty()) {
             let mend = "leave it out: each lane has its own";
@@ -346,8 +352,8 @@ impl<'t> Reader<'t> {
             hosts: self.host(fields, names),
             threads,
             lanes,
-            objects: self.number(fields, "objects", 1..=1_000_000_000_000_000).unwrap_or(1),
-            object_octets: self.number(fields, "object_octets", 0..=1 << 31).unwrap_or(0) as u32,
+            objects: self.of_kind(&NUMBER, fields, "objects", 1..=1_000_000_000_000_000).unwrap_or(1),
+            object_octets: self.of_kind(&NUMBER, fields, "object_octets", 0..=1 << 31).unwrap_or(0) as u32,
             lock: self.word(fields, "lock", LOCKS).unwrap_or(ServerLock::None),
             operations: operations
                 .iter()
@@ -366,8 +372,8 @@ impl<'t> Reader<'t> {
                 self.needed(fields, key);
             }
             let lane = Lane {
-                priority: self.number(fields, "priority", 0..=PRIORITY_MAX).unwrap_or(0) as i16,
-                threads: of(self.number(fields, "threads", 1..=100_000)) as u32,
+                priority: self.of_kind(&NUMBER, fields, "priority", 0..=PRIORITY_MAX).unwrap_or(0) as i16,
+                threads: of(self.of_kind(&NUMBER, fields, "threads", 1..=100_000)) as u32,
             };
             if lanes.last().is_some_and(|before| before.priority >= lane.priority) {
                 let mend = "begin with the lane of the lowest priority; each has another one";
@@ -397,7 +403,7 @@ impl<'t> Reader<'t> {
     fn operation(&mut self, fields: &Fields<'t>, name: &str, names: &Names) -> Operation {
         let octets = |number: Option<u64>| number.unwrap_or(0) as u32;
         let is_oneway = self.truth(fields, "oneway");
-        let reply_octets = octets(self.number(fields, "reply_octets", 0..=1 << 30));
+        let reply_octets = octets(self.of_kind(&NUMBER, fields, "reply_octets", 0..=1 << 30));
         if is_oneway && reply_octets > 0 {
             let mend = "leave `reply_octets` or `oneway` out";
             self.problem(fields.at, "a oneway has no reply", mend);
@@ -409,7 +415,7 @@ impl<'t> Reader<'t> {
         Operation {
             name: name.to_owned(),
             kind,
-            request_octets: octets(self.number(fields, "request_octets", 0..=1 << 30)),
+            request_octets: octets(self.of_kind(&NUMBER, fields, "request_octets", 0..=1 << 30)),
             reply_octets,
             is_oneway,
             demand: self.spread(fields, "demand"),
@@ -424,7 +430,7 @@ impl<'t> Reader<'t> {
     }
 
     fn call(&mut self, fields: &Fields<'t>, names: &Names) -> Option<Call> {
-        let times = self.number(fields, "times", 1..=1_000_000).unwrap_or(1) as u32;
+        let times = self.of_kind(&NUMBER, fields, "times", 1..=1_000_000).unwrap_or(1) as u32;
         let target = self.target(fields);
         let value = self.needed(fields, "call")?;
         let text = self.text_of("call", value)?;
@@ -445,7 +451,9 @@ impl<'t> Reader<'t> {
         }
         let table = value.get_ref().as_table().filter(|table| table.len() == 1);
         match table.and_then(|table| table.get("object")) {
-            Some(object) => Target::Object(self.number_of("object", object, 0..=u64::MAX >> 1).unwrap_or(0)),
+            Some(object) => {
+                Target::Object(self.value_of(&NUMBER, "object", object, 0..=u64::MAX >> 1).unwrap_or(0))
+            }
             None => {
                 let mend = "write `\"random\"`, `\"robin\"` or `{ object = 7 }`";
                 self.problem(value.span().start, "`target` is no target", mend);
@@ -507,7 +515,8 @@ impl<'t> Reader<'t> {
     }
 
     fn class(&mut self, fields: &Fields<'t>, name: String, names: &Names, servers: &[Server]) -> Class {
-        let priority = self.number(fields, "priority", 0..=PRIORITY_MAX).map(|number| number as i16);
+        let priority =
+            self.of_kind(&NUMBER, fields, "priority", 0..=PRIORITY_MAX).map(|number| number as i16);
         let mix: Vec<Weighted> = self
             .some_tables(fields, "mix", "[[classes.mix]]")
             .iter()
@@ -566,7 +575,7 @@ impl<'t> Reader<'t> {
         }
         match *kind {
             "clients" => Arrivals::Closed {
-                clients: self.number(fields, "clients", 1..=10_000_000).unwrap_or(1) as u32,
+                clients: self.of_kind(&NUMBER, fields, "clients", 1..=10_000_000).unwrap_or(1) as u32,
                 think: self.spread(fields, "think"),
             },
             "between" => {
@@ -577,7 +586,7 @@ impl<'t> Reader<'t> {
                 }
                 Arrivals::Open {
                     between,
-                    burst: self.number(fields, "burst", 1..=1_000_000).unwrap_or(1) as u32,
+                    burst: self.of_kind(&NUMBER, fields, "burst", 1..=1_000_000).unwrap_or(1) as u32,
                 }
             }
             _ => {
@@ -594,7 +603,7 @@ impl<'t> Reader<'t> {
     }
 
     fn weighted(&mut self, fields: &Fields<'t>, names: &Names, servers: &[Server]) -> Option<Weighted> {
-        let weight = self.factor(fields, "weight", 1e-9..=1e9).unwrap_or(1.0);
+        let weight = self.of_kind(&FACTOR, fields, "weight", 1e-9..=1e9).unwrap_or(1.0);
         let is_job = self.value(fields, "job").is_some();
         let (list, strays): (_, &[&str]) =
             if is_job { ("parts", &["calls"]) } else { ("calls", &["parts", "daemon"]) };
@@ -631,9 +640,11 @@ impl<'t> Reader<'t> {
             self.needed(fields, key);
         }
         Cache {
-            lag: self.time(fields, "lag", Duration::ZERO..=Duration::from_secs(3_600)).unwrap_or_default(),
-            capacity: self.share(fields, "capacity", 0.0..=1.0).unwrap_or(1.0),
-            update_octets: self.number(fields, "update_octets", 1..=1_000_000).unwrap_or(1) as u32,
+            lag: self
+                .of_kind(&TIME, fields, "lag", Duration::ZERO..=Duration::from_secs(3_600))
+                .unwrap_or_default(),
+            capacity: self.of_kind(&SHARE, fields, "capacity", 0.0..=1.0).unwrap_or(1.0),
+            update_octets: self.of_kind(&NUMBER, fields, "update_octets", 1..=1_000_000).unwrap_or(1) as u32,
             mode: self.word(fields, "mode", CACHE_MODES).unwrap_or(CacheMode::Bounded),
         }
     }
@@ -651,7 +662,6 @@ impl<'t> Reader<'t> {
             thread_switch,
             cached_read,
             apply_update,
-            per_octet,
             per_kilo_octet,
             pauses,
         } = self.profile(fields);
@@ -667,8 +677,9 @@ impl<'t> Reader<'t> {
             thread_switch: self.spread_or(fields, "thread_switch", thread_switch),
             cached_read: self.spread_or(fields, "cached_read", cached_read),
             apply_update: self.spread_or(fields, "apply_update", apply_update),
-            per_octet: self.time(fields, "per_octet", OF_OCTETS).unwrap_or(per_octet),
-            per_kilo_octet: self.time(fields, "per_kilo_octet", OF_OCTETS).unwrap_or(per_kilo_octet),
+            per_kilo_octet: self
+                .of_kind(&TIME, fields, "per_kilo_octet", Duration::ZERO..=SECOND)
+                .unwrap_or(per_kilo_octet),
             pauses: PauseTimes {
                 of_thread: self.pauses_or(fields, "thread_pause", pauses.of_thread),
                 of_processor: self.pauses_or(fields, "processor_pause", pauses.of_processor),
@@ -707,9 +718,9 @@ impl<'t> Reader<'t> {
         let usual = Situation::default();
         let situation = Situation {
             placement: self.word(fields, "placement", PLACEMENTS).unwrap_or(usual.placement),
-            idle: self.time(fields, "idle", Duration::ZERO..=HOUR),
-            objects: self.number(fields, "objects", 1..=1_000_000_000_000).unwrap_or(usual.objects),
-            in_flight: self.number(fields, "in_flight", 1..=10_000).unwrap_or(1) as u32,
+            idle: self.of_kind(&TIME, fields, "idle", Duration::ZERO..=HOUR),
+            objects: self.of_kind(&NUMBER, fields, "objects", 1..=1_000_000_000_000).unwrap_or(usual.objects),
+            in_flight: self.of_kind(&NUMBER, fields, "in_flight", 1..=10_000).unwrap_or(1) as u32,
             body: match self.value(fields, "body") {
                 Some(body) => self.text_of("body", body).unwrap_or_default().to_owned(),
                 None => usual.body,
@@ -745,7 +756,9 @@ impl<'t> Reader<'t> {
     fn spread_or(&mut self, fields: &Fields<'t>, key: &str, none: Spread) -> Spread {
         let Some(value) = self.value(fields, key) else { return none };
         let Some(table) = value.get_ref().as_table() else {
-            return Spread::Fixed(self.time_of(key, value, Duration::ZERO..=HOUR).unwrap_or_default());
+            return Spread::Fixed(
+                self.value_of(&TIME, key, value, Duration::ZERO..=HOUR).unwrap_or_default(),
+            );
         };
         let only = table.iter().next().filter(|_| table.len() == 1);
         let kind = only.map_or("", |(kind, _)| kind.get_ref());
@@ -755,9 +768,9 @@ impl<'t> Reader<'t> {
             return none;
         };
         match kind {
-            "exponential" => {
-                Spread::Exponential(self.time_of(key, inner, Duration::ZERO..=HOUR).unwrap_or_default())
-            }
+            "exponential" => Spread::Exponential(
+                self.value_of(&TIME, key, inner, Duration::ZERO..=HOUR).unwrap_or_default(),
+            ),
             "uniform" => match self.times(key, inner).as_slice() {
                 &[low, high] if low <= high => Spread::Uniform(low, high),
                 _ => {
@@ -782,7 +795,7 @@ impl<'t> Reader<'t> {
             self.problem(value.span().start, format!("`{key}` is no list of times"), mend);
             return Vec::new();
         };
-        array.iter().filter_map(|time| self.time_of(key, time, Duration::ZERO..=MONTH)).collect()
+        array.iter().filter_map(|time| self.value_of(&TIME, key, time, Duration::ZERO..=MONTH)).collect()
     }
 }
 
@@ -799,10 +812,11 @@ fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 const SECOND: Duration = Duration::from_secs(1);
-const OF_OCTETS: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
 const PRIORITY_MAX: u64 = i16::MAX as u64;
+/// 10,000 Gbit/s.
+const BANDWIDTH_MAX: u64 = 10_000_000_000_000;
 
 pub(super) const LOCKS: &[(&str, ServerLock)] =
     &[("none", ServerLock::None), ("object", ServerLock::Object), ("process", ServerLock::Process)];

@@ -164,7 +164,6 @@ impl File {
         ] {
             self.line(key, spread(value));
         }
-        self.line("per_octet", time(dwell.per_octet));
         self.line("per_kilo_octet", time(dwell.per_kilo_octet));
         let pauses =
             [("thread_pause", &dwell.pauses.of_thread), ("processor_pause", &dwell.pauses.of_processor)];

@@ -91,7 +91,7 @@ fn demands_are_the_steps_of_a_call() {
     scenario.dwell.write_reply = fixed(64);
     scenario.dwell.read_reply = fixed(128);
     scenario.dwell.thread_switch = fixed(256);
-    scenario.dwell.per_octet = Duration::from_nanos(10);
+    scenario.dwell.per_kilo_octet = Duration::from_micros(10);
     scenario.default_link.latency = us(1000);
     scenario.hosts[1].speed = 2.0;
     let demands = demands(&scenario).unwrap();

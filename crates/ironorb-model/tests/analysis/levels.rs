@@ -37,7 +37,7 @@ fn dwell() -> DwellTimes {
         thread_switch: fixed(256),
         cached_read: fixed(3),
         apply_update: fixed(5),
-        per_octet: Duration::from_nanos(10),
+        per_kilo_octet: Duration::from_micros(10),
         ..DwellTimes::default()
     }
 }
