@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::MessageSizes;
 use super::wires::Toward;
 use super::world::{Event, Task, World};
+use crate::record::Pause;
 use crate::scenario::{Cache, CacheMode, Cycle, OperationKind};
 use crate::{CallSteps, CycleDraws, Time};
 
@@ -121,7 +122,9 @@ impl World<'_> {
     /// A cache answers a read.
     pub(super) fn read_from_cache(&mut self, cycle: u32, process: u32, object: u64) {
         let now = self.now();
-        let holder = self.caller_of(cycle).process;
+        let caller = self.caller_of(cycle);
+        let (holder, thread) = (caller.process, caller.thread);
+        self.tell(|timeline, now| timeline.begin_cache_work(now, holder, thread, "cached read"));
         if self.is_observing {
             let age = match self.stale.get(&(holder, process, object)) {
                 Some(stale) => stale.writes.front().map_or(Duration::ZERO, |write| now.since(*write)),
@@ -134,6 +137,12 @@ impl World<'_> {
         if self.compute_for_cycle(cycle, time, Task::Read(cycle)) {
             self.ready.push_back(Task::Read(cycle));
         }
+    }
+
+    pub(super) fn cache_has_answered(&mut self, cycle: u32) {
+        let thread = self.cycles[cycle].thread;
+        self.tell(|timeline, now| timeline.end_cache_work(now, thread));
+        self.next_call_of_cycle(cycle);
     }
 
     /// An object has been written: updates to those that hold it wait, or leave. True if the write waits for nobody.
@@ -156,6 +165,9 @@ impl World<'_> {
         }
         self.cache_plan.holders[usize::from(server)] = all;
         self.calls[call].awaited = awaited;
+        if awaited > 0 {
+            self.tell(|timeline, now| timeline.begin_pause(now, call, Pause::Updates));
+        }
         awaited == 0
     }
 
@@ -255,6 +267,7 @@ impl World<'_> {
 
     fn work_for_batch(&mut self, number: u32, process: u32, time: Duration) {
         let (host, thread) = (self.processes[process as usize].host, self.batches[number].thread);
+        self.tell(|timeline, now| timeline.begin_cache_work(now, process, thread, "update"));
         if self.compute(host, thread, None, time, Task::Batch(number)) {
             self.ready.push_back(Task::Batch(number));
         }
@@ -262,6 +275,9 @@ impl World<'_> {
 
     pub(super) fn go_on_with_batch(&mut self, number: u32) {
         let Batch { to, wire, thread, steps, step, sizes, write, .. } = self.batches[number];
+        if step != BatchStep::Arrived {
+            self.tell(|timeline, now| timeline.end_cache_work(now, thread));
+        }
         match step {
             BatchStep::Write => {
                 self.spare_threads.push(thread);
@@ -293,6 +309,7 @@ impl World<'_> {
                 if let Some(write) = write {
                     self.calls[write].awaited -= 1;
                     if self.calls[write].awaited == 0 {
+                        self.tell(|timeline, now| timeline.end_pause(now, write));
                         self.ready.push_back(Task::Call(write));
                     }
                 }

@@ -7,6 +7,7 @@ use super::jobs::Message;
 use super::slab::{Queue, Queued};
 use super::wires::Toward;
 use super::world::{Event, OperationFacts, Task, World};
+use crate::record::Pause;
 use crate::scenario::{self, ServerLock};
 use crate::{CallSteps, CycleDraws, DrawnCall};
 
@@ -16,20 +17,20 @@ pub(super) struct Call {
     pub(super) caller: Caller,
     pub(super) message: Message,
     step: Step,
-    is_oneway: bool,
+    pub(super) is_oneway: bool,
     /// The class at whose request it is made, directly or not.
     pub(super) class: u16,
     priority: Option<i16>,
     /// The server.
     pub(super) server: u16,
     /// The operation, among those of all servers.
-    operation: u32,
+    pub(super) operation: u32,
     /// The process that calls, and the one that is called.
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) wire: u32,
     /// The thread that calls.
-    from_thread: u32,
+    pub(super) from_thread: u32,
     /// The thread that serves it, once there is one.
     pub(super) thread: u32,
     pub(super) object: u64,
@@ -214,6 +215,7 @@ impl World<'_> {
             (self.processes[call.from as usize].host, call.from_thread, call.priority);
         let time = if is_collocated { Duration::ZERO } else { call.steps.request };
         let number = self.calls.add(call);
+        self.tell_call(number);
         if self.compute(host, thread, priority, time, Task::Call(number)) {
             self.go_on_with_call(number);
         }
@@ -247,6 +249,7 @@ impl World<'_> {
     fn send_request(&mut self, number: u32) {
         let Call { wire, caller, is_oneway, .. } = self.calls[number];
         self.calls[number].step = Step::Away;
+        self.tell(|timeline, now| timeline.request_leaves(now, number));
         let sizes = self.calls[number].sizes;
         let octets = if self.introduces(wire) { sizes.introduction } else { sizes.request };
         self.transmit(wire, Toward::Server, octets, Task::Request(number));
@@ -291,8 +294,9 @@ impl World<'_> {
                 }
             }
         };
-        if let Some(thread) = thread {
-            self.serve(number, thread);
+        match thread {
+            Some(thread) => self.serve(number, thread),
+            None => self.tell(|timeline, now| timeline.request_waits(now, number)),
         }
     }
 
@@ -307,6 +311,7 @@ impl World<'_> {
 
     /// A thread takes a request.
     fn serve(&mut self, number: u32, thread: u32) {
+        self.tell(|timeline, now| timeline.begin_service(now, number, thread));
         let is_straight = self.calls[number].message == Message::Call && self.facts(number).is_straight;
         let call = &mut self.calls[number];
         call.thread = thread;
@@ -345,6 +350,7 @@ impl World<'_> {
             Some(lock) => {
                 lock.waiting.push(&mut self.calls, number);
                 load.wait(now);
+                self.tell(|timeline, now| timeline.begin_pause(now, number, Pause::Lock));
                 false
             }
             None => {
@@ -362,6 +368,7 @@ impl World<'_> {
         match self.locks.get_mut(&key).and_then(|lock| lock.waiting.pop(&mut self.calls)) {
             Some(next) => {
                 load.wait_no_longer(now);
+                self.tell(|timeline, now| timeline.end_pause(now, next));
                 self.ready.push_back(Task::Call(next));
             }
             None => {
@@ -396,6 +403,7 @@ impl World<'_> {
         if !message.is_operation() || !self.facts(number).sleeps || demand.is_zero() {
             return true;
         }
+        self.tell(|timeline, now| timeline.begin_pause(now, number, Pause::Sleep));
         self.agenda.enter(self.now() + demand, Event::Slept { call: number });
         false
     }
@@ -447,8 +455,10 @@ impl World<'_> {
     fn answer(&mut self, number: u32) {
         let Call { from, to, thread, wire, server, is_oneway, message, caller, .. } = self.calls[number];
         self.calls[number].step = Step::Away;
+        self.tell(|timeline, now| timeline.end_service(now, number));
         if from == to {
             if is_oneway {
+                self.tell(|timeline, now| timeline.end_call(now, number));
                 self.calls.free(number);
                 return self.resume(caller, None);
             }
@@ -497,6 +507,7 @@ impl World<'_> {
     }
 
     pub(super) fn reply_arrives(&mut self, number: u32) {
+        self.tell(|timeline, now| timeline.reply_arrives(now, number));
         let call = &mut self.calls[number];
         call.step = Step::Receive;
         let Call { from, from_thread, priority, steps, .. } = *call;
@@ -508,6 +519,7 @@ impl World<'_> {
 
     /// A call returns to its caller.
     fn end_call(&mut self, number: u32) {
+        self.tell(|timeline, now| timeline.end_call(now, number));
         let call = &self.calls[number];
         let (caller, draws) = (call.caller, call.draws.clone());
         self.calls.free(number);

@@ -168,6 +168,8 @@ impl World<'_> {
         let class = &self.scenario.classes[usize::from(at.class)];
         let kind = draws.choose(class, u64::from(at.number) + at.begun) as u32;
         at.begun += 1;
+        let process = at.process;
+        self.tell(|timeline, now| timeline.begin_cycle(now, process, thread));
         let cycle = CycleState { client, thread, began, draws, kind, call: 0, times: 0 };
         let cycle = self.cycles.add(cycle);
         match &class.mix[kind as usize].cycle {
@@ -238,6 +240,7 @@ impl World<'_> {
     fn end_cycle(&mut self, number: u32) {
         let CycleState { client, thread, began, .. } = self.cycles[number];
         self.cycles.free(number);
+        self.tell(|timeline, now| timeline.end_cycle(now, thread));
         let now = self.now();
         let at = &mut self.clients[client as usize];
         at.free_threads.push(thread);

@@ -27,12 +27,14 @@ mod hosts;
 mod jobs;
 mod sizes;
 mod slab;
+mod timeline;
 mod wires;
 mod world;
 
 use std::time::Duration;
 
 use crate::Observations;
+use crate::record::Timeline;
 use crate::scenario::Scenario;
 
 pub use hosts::add_each_or_all;
@@ -48,9 +50,24 @@ pub const LEVEL: &str = "L0";
 /// # Errors
 /// The scenario is too large, stands still, or grows without bound: see [`QueueingError`].
 pub fn run(scenario: &Scenario, seed: u64, warm_up: Duration) -> Result<Observations, QueueingError> {
+    run_recorded(scenario, seed, warm_up, None)
+}
+
+/// Runs a scenario once, as [`run`] does, and tells a timeline what threads do.
+///
+/// # Errors
+/// As of [`run`]. The timeline has what happened before.
+pub fn run_recorded<'r>(
+    scenario: &'r Scenario,
+    seed: u64,
+    warm_up: Duration,
+    timeline: Option<&'r mut Timeline>,
+) -> Result<Observations, QueueingError> {
     let mut world = World::new(scenario, seed, warm_up)?;
-    world.run()?;
-    Ok(world.observe())
+    world.timeline = timeline;
+    let outcome = world.run();
+    world.tell(|timeline, now| timeline.end_run(now));
+    outcome.map(|()| world.observe())
 }
 
 /// Why a run has no result.

@@ -12,6 +12,7 @@ use super::sizes::MessageSizes;
 use super::slab::{Queue, Slab, Table};
 use super::wires::{Links, Wire};
 use super::{CALLS_MAX, QueueingError};
+use crate::record::Timeline;
 use crate::scenario::{OperationKind, Scenario, ServerLock};
 use crate::{
     Agenda, CallSteps, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns,
@@ -61,6 +62,8 @@ pub(super) struct World<'s> {
     pub(super) messages: u64,
     pub(super) octets: u64,
     pub(super) calls_begun: u64,
+    /// Is told what threads do.
+    pub(super) timeline: Option<&'s mut Timeline>,
     events: u64,
 }
 
@@ -184,6 +187,7 @@ impl<'s> World<'s> {
             messages: 0,
             octets: 0,
             calls_begun: 0,
+            timeline: None,
             events: 0,
         };
         world.add_hosts()?;
@@ -305,7 +309,10 @@ impl<'s> World<'s> {
         match event {
             Event::Tick { host, core, generation } => self.tick(host, core.into(), generation),
             Event::Arrives(task) => self.go_on(task),
-            Event::Slept { call } => self.go_on_with_call(call),
+            Event::Slept { call } => {
+                self.tell(|timeline, now| timeline.end_pause(now, call));
+                self.go_on_with_call(call);
+            }
             Event::Begins { client } => self.begin_cycle_of(client),
             Event::Source { source } => self.source_is_due(source),
             Event::Lag { outbox, generation } => self.lag_is_over(outbox, generation),
@@ -320,7 +327,7 @@ impl<'s> World<'s> {
             Task::Request(call) => self.request_arrives(call),
             Task::Reply(call) => self.reply_arrives(call),
             Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
-            Task::Read(cycle) => self.next_call_of_cycle(cycle),
+            Task::Read(cycle) => self.cache_has_answered(cycle),
             Task::Batch(batch) => self.go_on_with_batch(batch),
             Task::Told(batch) => self.holder_has_answered(batch),
         }

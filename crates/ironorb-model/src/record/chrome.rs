@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::recording::Recording;
 use crate::Time;
@@ -15,6 +15,7 @@ use crate::Time;
 pub struct ChromeTrace<W> {
     out: W,
     events: u64,
+    octets: u64,
     hosts: HashSet<u32>,
     threads: HashSet<(u32, u32)>,
 }
@@ -38,19 +39,51 @@ pub struct Span<'a> {
     pub details: &'a [(&'a str, Value)],
 }
 
+/// Something that a thread begins to do, while it is not known yet when it ends.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanBegin<'a> {
+    /// The number of the host.
+    pub host: u32,
+    /// The number of the thread there.
+    pub thread: u32,
+    /// What it does.
+    pub name: &'a str,
+    /// The kind, by which viewers filter.
+    pub kind: &'a str,
+    /// When it begins.
+    pub at: Time,
+    /// What else to say of it.
+    pub details: &'a [(&'a str, Value)],
+}
+
 impl<W: Write> ChromeTrace<W> {
     /// Begins a trace.
     pub fn begin(mut out: W) -> io::Result<ChromeTrace<W>> {
-        out.write_all(b"[\n")?;
-        Ok(ChromeTrace { out, events: 0, hosts: HashSet::new(), threads: HashSet::new() })
+        let head = b"[\n";
+        out.write_all(head)?;
+        let octets = head.len() as u64;
+        Ok(ChromeTrace { out, events: 0, octets, hosts: HashSet::new(), threads: HashSet::new() })
     }
 
-    /// Names a host. The first name counts.
-    pub fn host(&mut self, host: u32, name: &str) -> io::Result<()> {
-        if !self.hosts.insert(host) {
-            return Ok(());
+    /// The octets that have been written.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// Names a host. The first name counts: true if this is it.
+    pub fn host(&mut self, host: u32, name: &str) -> io::Result<bool> {
+        let is_new = self.hosts.insert(host);
+        if is_new {
+            let name = json!({ "name": name });
+            self.event(json!({ "ph": "M", "name": "process_name", "pid": host, "args": name }), &[])?;
         }
-        self.event(json!({ "ph": "M", "name": "process_name", "pid": host, "args": { "name": name } }), &[])
+        Ok(is_new)
+    }
+
+    /// Says something of a host beside its name.
+    pub fn label(&mut self, host: u32, text: &str) -> io::Result<()> {
+        let labels = json!({ "labels": text });
+        self.event(json!({ "ph": "M", "name": "process_labels", "pid": host, "args": labels }), &[])
     }
 
     /// Names a thread. The first name counts.
@@ -65,28 +98,79 @@ impl<W: Write> ChromeTrace<W> {
     /// Adds what a thread did. Spans of one thread lie within one another or apart: viewers draw nothing else.
     pub fn span(&mut self, span: &Span<'_>) -> io::Result<()> {
         let times = [("ts", microseconds(span.begin.as_ns())), ("dur", length(span.end - span.begin))];
-        self.event(head("X", span), &times)
+        self.event(head("X", &span.its_begin()), &times)
+    }
+
+    /// A thread begins something. All that it begins before [the end](Self::end_span) lies within. Given in the order of times,
+    /// spans nest as they were given, even those that begin and end together.
+    pub fn begin_span(&mut self, span: &SpanBegin<'_>) -> io::Result<()> {
+        self.event(head("B", span), &[("ts", microseconds(span.at.as_ns()))])
+    }
+
+    /// A thread ends what it has begun last.
+    pub fn end_span(
+        &mut self,
+        (host, thread): (u32, u32),
+        at: Time,
+        details: &[(&str, Value)],
+    ) -> io::Result<()> {
+        let mut event = json!({ "ph": "E", "pid": host, "tid": thread });
+        if !details.is_empty() {
+            event["args"] = object(details);
+        }
+        self.event(event, &[("ts", microseconds(at.as_ns()))])
     }
 
     /// Adds what need not lie within other spans of its thread: one of several calls that wait at once. Viewers draw it in a row
     /// of its own. `number` is not that of another such span.
     pub fn span_apart(&mut self, span: &Span<'_>, number: u64) -> io::Result<()> {
-        for (phase, at) in [("b", span.begin), ("e", span.end)] {
-            let mut event = head(phase, span);
-            event["id"] = json!(format!("{number:x}"));
-            self.event(event, &[("ts", microseconds(at.as_ns()))])?;
-        }
-        Ok(())
+        let mut end = span.its_begin();
+        self.begin_apart(&end, number)?;
+        end.at = span.end;
+        self.end_apart(&end, number)
+    }
+
+    /// Begins [such a span](Self::span_apart).
+    pub fn begin_apart(&mut self, span: &SpanBegin<'_>, number: u64) -> io::Result<()> {
+        self.apart("b", span, number)
+    }
+
+    /// Ends such a span: the host, name, kind and number are those of its begin.
+    pub fn end_apart(&mut self, span: &SpanBegin<'_>, number: u64) -> io::Result<()> {
+        self.apart("e", span, number)
+    }
+
+    fn apart(&mut self, phase: &str, span: &SpanBegin<'_>, number: u64) -> io::Result<()> {
+        let mut event = head(phase, span);
+        event["id"] = json!(format!("{number:x}"));
+        self.event(event, &[("ts", microseconds(span.at.as_ns()))])
     }
 
     /// Adds an arrow from a span to one that it has led to. `from` and `to` are host, thread and a time in the span. `number` is not
     /// that of another arrow.
     pub fn arrow(&mut self, number: u64, from: (u32, u32, Time), to: (u32, u32, Time)) -> io::Result<()> {
-        for (phase, (host, thread, at)) in [("s", from), ("f", to)] {
-            let event = json!({ "ph": phase, "name": "request", "cat": "request", "id": number, "pid": host, "tid": thread, "bp": "e" });
-            self.event(event, &[("ts", microseconds(at.as_ns()))])?;
-        }
-        Ok(())
+        self.begin_arrow(number, from)?;
+        self.end_arrow(number, to)
+    }
+
+    /// Begins [an arrow](Self::arrow).
+    pub fn begin_arrow(&mut self, number: u64, from: (u32, u32, Time)) -> io::Result<()> {
+        self.end_of_arrow("s", number, from)
+    }
+
+    /// Ends an arrow, in the span that has begun last.
+    pub fn end_arrow(&mut self, number: u64, to: (u32, u32, Time)) -> io::Result<()> {
+        self.end_of_arrow("f", number, to)
+    }
+
+    fn end_of_arrow(
+        &mut self,
+        phase: &str,
+        number: u64,
+        (host, thread, at): (u32, u32, Time),
+    ) -> io::Result<()> {
+        let event = json!({ "ph": phase, "name": "request", "cat": "request", "id": number, "pid": host, "tid": thread, "bp": "e" });
+        self.event(event, &[("ts", microseconds(at.as_ns()))])
     }
 
     /// Ends the trace, and returns what it was written to.
@@ -98,24 +182,34 @@ impl<W: Write> ChromeTrace<W> {
 
     /// Writes an event with times, which JSON numbers of floating point would round.
     fn event(&mut self, event: Value, times: &[(&str, String)]) -> io::Result<()> {
-        if self.events > 0 {
-            self.out.write_all(b",\n")?;
-        }
+        let mut text = if self.events > 0 { ",\n".to_owned() } else { String::new() };
         self.events += 1;
-        let mut text = event.to_string();
+        text.push_str(&event.to_string());
         text.pop(); // the brace
         for (name, time) in times {
             text.push_str(&format!(",\"{name}\":{time}"));
         }
         text.push('}');
+        self.octets += text.len() as u64;
         self.out.write_all(text.as_bytes())
     }
 }
 
-fn head(phase: &str, span: &Span<'_>) -> Value {
-    let details: Map<String, Value> =
-        span.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+impl<'a> Span<'a> {
+    fn its_begin(&self) -> SpanBegin<'a> {
+        let Span { host, thread, name, kind, begin, details, .. } = *self;
+        SpanBegin { host, thread, name, kind, at: begin, details }
+    }
+}
+
+fn head(phase: &str, span: &SpanBegin<'_>) -> Value {
+    let details = object(span.details);
     json!({ "ph": phase, "name": span.name, "cat": span.kind, "pid": span.host, "tid": span.thread, "args": details })
+}
+
+fn object(details: &[(&str, Value)]) -> Value {
+    let details = details.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Value::Object(details.collect())
 }
 
 fn length(time: Duration) -> String {

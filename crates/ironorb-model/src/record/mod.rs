@@ -1,6 +1,6 @@
 //! What calls of programs look like, in files: recordings of running programs ([`RecordWriter`], [`Recording`]), the workload
 //! that one is ([`workload`]), and what simulated programs do for other tools, as packets ([`pcapng`]) and as spans of time
-//! ([`chrome`]).
+//! ([`chrome`]; of a run of a scenario: [`Timeline`]).
 //!
 //! A recording is a file of lines, each a JSON object. Lines can be read while the program runs, by any tool; a program that
 //! is killed loses the last one at most; and they are compressed to a ninth by whatever compresses. What repeats has a line and a
@@ -24,7 +24,10 @@ pub mod chrome;
 mod format;
 pub mod pcapng;
 mod recording;
+mod timeline;
 mod workload;
+
+use crate::Time;
 
 pub use format::{
     CALL_CONTEXT, CallId, CallSeen, EncodedCallId, Head, Origin, Outcome, RecordWriter, RequestSeen,
@@ -33,4 +36,14 @@ pub use format::{
 pub use recording::{
     BadRecording, Call, Client, OperationName, Reading, Recording, Section, ServedBy, Service,
 };
+pub use timeline::{NewCall, Pause, Timeline, What};
 pub use workload::{ArrivalsOf, Workload, WorkloadOptions, workload};
+
+/// How much of a run is in a file that must not grow beyond a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// All that happened before is there.
+    pub until: Time,
+    /// Whether that is the whole run.
+    pub is_whole: bool,
+}

@@ -6,6 +6,7 @@
 //! It is written here because it takes three kinds of blocks, and what there is in crates brings more than that.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::io::{self, Write};
 
 use etherparse::{PacketBuilder, TcpOptionElement};
@@ -25,6 +26,14 @@ pub struct About<'a> {
     pub commit: &'a str,
 }
 
+impl fmt::Display for About<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let About { level, name, seed, commit } = self;
+        write!(f, "simulated: level {level}, {name}, seed {seed}")?;
+        if commit.is_empty() { Ok(()) } else { write!(f, ", commit {commit}") }
+    }
+}
+
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct End {
@@ -38,6 +47,7 @@ pub struct End {
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
+    octets: u64,
     segment_octets_max: usize,
     connections: HashMap<(End, End), Connection>,
     begun: u32,
@@ -65,22 +75,33 @@ impl<W: Write> Capture<W> {
     pub fn begin(out: W, about: &About<'_>, segment_octets_max: usize) -> io::Result<Capture<W>> {
         let segment_octets_max = segment_octets_max.clamp(1, SEGMENT_OCTETS_MAX);
         let (connections, named) = (HashMap::new(), HashSet::new());
-        let mut capture = Capture { out, segment_octets_max, connections, begun: 0, named };
-        let mut comment = format!("simulated: level {}, {}, seed {}", about.level, about.name, about.seed);
-        if !about.commit.is_empty() {
-            comment.push_str(&format!(", commit {}", about.commit));
-        }
+        let mut capture = Capture { out, octets: 0, segment_octets_max, connections, begun: 0, named };
+        let comment = about.to_string();
         let mut section = Block::of(0x0A0D_0D0A);
         section.u32(0x1A2B_3C4D); // the order of octets
         section.u16(1).u16(0); // the version
         section.u32(u32::MAX).u32(u32::MAX); // the length is not told
         section.option(1, comment.as_bytes()).option(4, b"IronORB").end_of_options();
-        section.write(&mut capture.out)?;
+        capture.write(section)?;
         let mut interface = Block::of(1);
         interface.u16(1).u16(0).u32(0); // Ethernet; packets are not cut
         interface.option(2, b"simulated").option(9, &[9]).end_of_options(); // nanoseconds
-        interface.write(&mut capture.out)?;
+        capture.write(interface)?;
         Ok(capture)
+    }
+
+    /// The octets that have been written.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// The most octets that [`send`](Self::send) adds to the file for so many octets of a program.
+    pub fn octets_for(&self, octets: usize) -> u64 {
+        /// Of a packet: its block, and the headers of Ethernet, IPv4 and TCP with options.
+        const OF_PACKET: usize = 128;
+        const HANDSHAKE_PACKETS: usize = 3;
+        let packets = octets.div_ceil(self.segment_octets_max) + HANDSHAKE_PACKETS;
+        (OF_PACKET * packets + octets) as u64
     }
 
     /// Names a host. The first name counts.
@@ -93,7 +114,7 @@ impl<W: Write> Capture<W> {
         record.extend(name.bytes().filter(|octet| *octet != 0));
         record.push(0);
         names.option(1, &record).end_of_options();
-        names.write(&mut self.out)
+        self.write(names)
     }
 
     /// Adds octets that one end sends to another. The first ones between two ends are behind a handshake, which the sender
@@ -183,7 +204,13 @@ impl<W: Write> Capture<W> {
         let ns = at.as_ns();
         block.u32(0).u32((ns >> 32) as u32).u32(ns as u32);
         block.u32(packet.len() as u32).u32(packet.len() as u32).padded(&packet);
-        block.write(&mut self.out)
+        self.write(block)
+    }
+
+    fn write(&mut self, block: Block) -> io::Result<()> {
+        let octets = block.finished();
+        self.octets += octets.len() as u64;
+        self.out.write_all(&octets)
     }
 }
 
@@ -246,10 +273,10 @@ impl Block {
         self.u16(0).u16(0)
     }
 
-    fn write(mut self, out: &mut impl Write) -> io::Result<()> {
+    fn finished(mut self) -> Vec<u8> {
         let length = (self.0.len() + 4) as u32;
         self.0[4..8].copy_from_slice(&length.to_ne_bytes());
         self.u32(length);
-        out.write_all(&self.0)
+        self.0
     }
 }

@@ -374,6 +374,21 @@ impl DwellTimes {
 }
 
 impl Scenario {
+    /// The name of a host, by its number over all groups: as `back`, or as `clients[3]` where its group has several.
+    pub fn host_name(&self, host: u32) -> String {
+        let mut number = host;
+        for group in &self.hosts {
+            if number >= group.count {
+                number -= group.count;
+            } else if group.count == 1 {
+                return group.name.clone();
+            } else {
+                return format!("{}[{number}]", group.name);
+            }
+        }
+        String::new()
+    }
+
     /// The link from a host of one group to a host of another, or of the same one.
     pub fn link_between(&self, from: usize, to: usize) -> &Link {
         self.link_rule_between(from, to).map_or(&self.default_link, |rule| &self.links[rule].link)

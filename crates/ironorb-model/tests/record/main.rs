@@ -3,6 +3,7 @@
 mod chrome;
 mod format;
 mod packets;
+mod timeline;
 mod workload;
 
 use ironorb_model::record::{
