@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ironorb::engine::{Answer, Outcome, UpcallNumber};
+use ironorb_model::record::Pause;
 use ironorb_model::scenario::{self, ServerLock};
 use ironorb_model::{CycleDraws, DrawnCall};
 
@@ -29,7 +30,7 @@ pub(super) struct Call {
     draws: CycleDraws,
     step: Step,
     /// The thread that calls.
-    from_thread: u32,
+    pub(super) from_thread: u32,
     /// The thread that serves it, once there is one.
     thread: u32,
     /// The connection over which it has come.
@@ -40,7 +41,7 @@ pub(super) struct Call {
     times: u32,
     /// The next one in a queue.
     pub(super) next: u32,
-    is_oneway: bool,
+    pub(super) is_oneway: bool,
     has_failed: bool,
 }
 
@@ -141,6 +142,7 @@ impl World<'_> {
             is_oneway,
             has_failed: false,
         });
+        self.tell_call(number);
         let host = self.processes[from as usize].host;
         if from == to {
             // The servant runs on the caller's thread.
@@ -209,8 +211,9 @@ impl World<'_> {
                 }
             }
         };
-        if let Some(thread) = thread {
-            self.serve(call, thread);
+        match thread {
+            Some(thread) => self.serve(call, thread),
+            None => self.tell(|timeline, now| timeline.request_waits(now, call)),
         }
     }
 
@@ -223,6 +226,7 @@ impl World<'_> {
                     return self.end_call(call);
                 }
                 self.calls[call].step = Step::Receive;
+                self.tell(|timeline, now| timeline.reply_arrives(now, call));
                 let host = self.processes[from as usize].host;
                 if self.compute(host, from_thread, drawn.steps.receive, call) {
                     self.end_call(call);
@@ -242,6 +246,7 @@ impl World<'_> {
 
     fn send_request(&mut self, call: u32) {
         self.calls[call].step = Step::Away;
+        self.tell(|timeline, now| timeline.request_leaves(now, call));
         if let Err(e) = self.begin_at_engine(call) {
             self.failure.get_or_insert(e);
         }
@@ -262,6 +267,7 @@ impl World<'_> {
 
     /// A thread takes a request.
     fn serve(&mut self, call: u32, thread: u32) {
+        self.tell(|timeline, now| timeline.begin_service(now, call, thread));
         self.begin_upcall(call);
         let Call { to, drawn, .. } = self.calls[call];
         let (server, operation) = self.calls[call].names();
@@ -298,6 +304,7 @@ impl World<'_> {
             Some(lock) => {
                 load.wait(now);
                 lock.waiting.push(&mut self.calls, call);
+                self.tell(|timeline, now| timeline.begin_pause(now, call, Pause::Lock));
                 false
             }
             None => {
@@ -316,6 +323,7 @@ impl World<'_> {
         match next {
             Some(next) => {
                 load.wait_no_longer(now);
+                self.tell(|timeline, now| timeline.end_pause(now, next));
                 self.ready.push_back(Task::Call(next));
             }
             None => {
@@ -349,6 +357,7 @@ impl World<'_> {
         if !self.sleeps(call) || demand.is_zero() {
             return true;
         }
+        self.tell(|timeline, now| timeline.begin_pause(now, call, Pause::Sleep));
         self.agenda.enter(self.now() + demand, Event::Slept { call });
         false
     }
@@ -386,6 +395,7 @@ impl World<'_> {
     }
 
     fn answer(&mut self, call: u32) {
+        self.tell(|timeline, now| timeline.end_service(now, call));
         if self.calls[call].is_collocated() {
             self.calls[call].step = Step::Away;
             if let Err(e) = self.begin_at_engine(call) {
@@ -437,6 +447,7 @@ impl World<'_> {
 
     /// A call returns to its caller.
     fn end_call(&mut self, call: u32) {
+        self.tell(|timeline, now| timeline.end_call(now, call));
         let Call { caller, has_failed, is_oneway, ref draws, .. } = self.calls[call];
         let draws = (!is_oneway).then(|| draws.clone());
         self.calls.free(call);

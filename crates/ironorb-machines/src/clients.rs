@@ -146,6 +146,8 @@ impl World<'_> {
             Some(thread) => thread,
             None => self.add_thread(),
         };
+        let process = self.clients[client as usize].process;
+        self.tell(|timeline, now| timeline.begin_cycle(now, process, thread));
         let began = self.now();
         let cycle = self.cycles.add(CycleState {
             client,
@@ -186,6 +188,7 @@ impl World<'_> {
     fn end_cycle(&mut self, cycle: u32) {
         let CycleState { client, thread, began, has_failed, .. } = self.cycles[cycle];
         self.cycles.free(cycle);
+        self.tell(|timeline, now| timeline.end_cycle(now, thread));
         let now = self.now();
         let class = self.clients[client as usize].class as usize;
         let (seen, response) = (&mut self.classes[class], now.since(began));

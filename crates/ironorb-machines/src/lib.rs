@@ -29,17 +29,21 @@ mod clients;
 mod error;
 mod hosts;
 mod list;
+mod packets;
 mod processes;
 mod slab;
+mod timeline;
 mod wires;
 mod world;
 
 use std::time::Duration;
 
+use ironorb_model::record::Timeline;
 use ironorb_model::scenario::Scenario;
 use ironorb_model::{Observations, Time};
 
 pub use error::MachinesError;
+pub use packets::Packets;
 use world::World;
 
 /// The name of the level in outputs.
@@ -50,9 +54,34 @@ pub const LEVEL: &str = "L1";
 /// # Errors
 /// The scenario has what this level does not simulate, or stands still, or never gets on: see [`MachinesError`].
 pub fn run(scenario: &Scenario, seed: u64, warm_up: Duration) -> Result<Observations, MachinesError> {
+    run_recorded(scenario, seed, warm_up, Records::default())
+}
+
+/// What a run writes down, beside what it shows.
+#[derive(Debug, Default)]
+pub struct Records<'r> {
+    /// Is told what threads do.
+    pub timeline: Option<&'r mut Timeline>,
+    /// Takes what machines send.
+    pub packets: Option<&'r mut Packets>,
+}
+
+/// Runs a scenario once, as [`run`] does, and writes down what is asked for.
+///
+/// # Errors
+/// As of [`run`]. The records have what happened before.
+pub fn run_recorded<'r>(
+    scenario: &'r Scenario,
+    seed: u64,
+    warm_up: Duration,
+    records: Records<'r>,
+) -> Result<Observations, MachinesError> {
     let mut machines = Machines::new(scenario, seed, warm_up)?;
-    machines.run_to(machines.end())?;
-    Ok(machines.observe())
+    let world = &mut machines.0;
+    (world.timeline, world.packets) = (records.timeline, records.packets);
+    let outcome = world.run_to(world.end());
+    world.end_records();
+    outcome.map(|()| machines.observe())
 }
 
 /// A scenario on the way, for those who want to look at it meanwhile.

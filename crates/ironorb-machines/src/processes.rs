@@ -114,8 +114,9 @@ impl World<'_> {
         };
         let first = self.pools.len() as u32;
         for size in sizes {
-            // The thread that has been free for the shortest time is the next one.
-            let free = (0..size.max(1)).map(|_| self.add_thread()).rev().collect();
+            // The thread that has been free for the shortest time is the next one: the last.
+            let mut free: Vec<u32> = (0..size.max(1)).map(|_| self.add_thread()).collect();
+            free.reverse();
             self.pools.push(Pool { free, waiting: CallQueue::default(), load: Load::new(size.max(1)) });
         }
         Some(first)

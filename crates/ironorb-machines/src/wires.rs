@@ -140,6 +140,7 @@ impl World<'_> {
         self.digest.take_octets(&bytes);
         self.messages += messages_in(&bytes);
         self.octets += bytes.len() as u64;
+        self.capture(wire, toward, &bytes);
         let Wire { streams, links, .. } = &mut self.wires[wire as usize];
         let Direction { state, kind, .. } = &mut self.links.directions[links[toward as usize] as usize];
         let link = &self.links.kinds[*kind as usize];

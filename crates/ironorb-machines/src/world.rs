@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use ironorb::engine::EngineUpcall;
 use ironorb::generated::Operation;
+use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
 use ironorb_model::{Agenda, ClassObservations, Digest, Load, Observations, Time};
 
 use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
+use super::packets::Packets;
 use super::processes::{Pool, Process};
 use super::slab::{Numbers, Slab};
 use super::wires::{Links, Segment, Wire};
@@ -58,6 +60,10 @@ pub(super) struct World<'s> {
     pub(super) octets: u64,
     pub(super) calls_begun: u64,
     pub(super) events: u64,
+    /// Is told what threads do.
+    pub(super) timeline: Option<&'s mut Timeline>,
+    /// Takes what machines send.
+    pub(super) packets: Option<&'s mut Packets>,
     /// Events that only tell machines the time.
     pub(super) timers: usize,
     /// What has gone wrong with the world itself.
@@ -145,6 +151,8 @@ impl<'s> World<'s> {
             octets: 0,
             calls_begun: 0,
             events: 0,
+            timeline: None,
+            packets: None,
             timers: 0,
             failure: None,
         };
@@ -256,7 +264,10 @@ impl<'s> World<'s> {
         match event {
             Event::Arrives(segment) => self.arrives(&segment),
             Event::Tick { host, core, generation } => self.tick(host, core, generation),
-            Event::Slept { call } => self.go_on(call),
+            Event::Slept { call } => {
+                self.tell(|timeline, now| timeline.end_pause(now, call));
+                self.go_on(call);
+            }
             Event::Begins { client } => self.begin_cycle(client),
             Event::Source { source } => self.source_is_due(source),
             Event::ClientTimer { process } => {

@@ -1,3 +1,4 @@
 //! All tests of the crate.
 
 mod machines;
+mod records;
