@@ -75,6 +75,7 @@ mod shared_memory;
 mod shared_memory_abuse;
 mod sim_command;
 mod sim_plan_command;
+mod sim_records_command;
 mod start_up;
 mod status;
 mod suites;

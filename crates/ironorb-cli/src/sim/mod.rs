@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod export;
 mod plan;
+mod records;
 mod run;
 mod validate;
 
@@ -85,11 +86,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Level {
     /// One run of a scenario.
     fn run(self, scenario: &Scenario, order: RunOrder) -> Result<Observations, Failure> {
+        self.run_recorded(scenario, order, ironorb_machines::Records::default())
+    }
+
+    /// One run of a scenario, with what it writes down. Level L0 has no packets.
+    fn run_recorded(
+        self,
+        scenario: &Scenario,
+        order: RunOrder,
+        records: ironorb_machines::Records<'_>,
+    ) -> Result<Observations, Failure> {
         let RunOrder { seed, warm_up } = order;
         let told = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", scenario.name));
         match self {
-            Level::L0 => queueing::run(scenario, seed, warm_up).map_err(|why| told(&why)),
-            Level::L1 => ironorb_machines::run(scenario, seed, warm_up).map_err(|why| told(&why)),
+            Level::L0 => {
+                queueing::run_recorded(scenario, seed, warm_up, records.timeline).map_err(|why| told(&why))
+            }
+            Level::L1 => {
+                ironorb_machines::run_recorded(scenario, seed, warm_up, records).map_err(|why| told(&why))
+            }
         }
     }
 
@@ -115,18 +130,21 @@ struct OneScenario {
 
 impl OneScenario {
     fn read(&self) -> Result<Scenario, Failure> {
-        let scenarios = read(&self.file, None)?;
-        let names: Vec<String> = scenarios.iter().map(|it| it.name.clone()).collect();
-        let mut scenarios = scenarios.into_iter();
-        let chosen = match &self.scenario {
-            None => scenarios.next(),
-            Some(name) => scenarios.find(|it| it.name == *name),
-        };
-        chosen.ok_or_else(|| {
-            Failure::usage(format!("{} has no such scenario", self.file.display()))
-                .with_help(format!("it has {}", names.join(", ")))
-        })
+        let mut scenarios = read(&self.file, None)?;
+        match &self.scenario {
+            None => Ok(scenarios.remove(0)), // there is one at least
+            Some(name) => named(scenarios, name, &self.file),
+        }
     }
+}
+
+/// The scenario with a name, of those of a file.
+fn named(scenarios: Vec<Scenario>, name: &str, file: &Path) -> Result<Scenario, Failure> {
+    let names: Vec<String> = scenarios.iter().map(|it| it.name.clone()).collect();
+    scenarios.into_iter().find(|it| it.name == name).ok_or_else(|| {
+        Failure::usage(format!("{} has no such scenario", file.display()))
+            .with_help(format!("it has {}", names.join(", ")))
+    })
 }
 
 fn text_of(file: &Path) -> Result<String, Failure> {

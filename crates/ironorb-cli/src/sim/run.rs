@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use ironorb_model::report;
 
-use super::{Level, Outputs, read};
+use super::records::Records;
+use super::{Level, Outputs, named, read};
 use crate::failure::Failure;
 use crate::output;
 
@@ -14,6 +15,9 @@ pub(crate) struct Arguments {
     /// The scenario, as TOML: see docs/simulation.md.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Only the scenario with this name, of a file with a sweep.
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
     /// What is simulated of the ORB.
     #[arg(long, value_enum, ignore_case = true, default_value_t = Level::L0)]
     level: Level,
@@ -24,15 +28,27 @@ pub(crate) struct Arguments {
     #[arg(long)]
     events: bool,
     #[command(flatten)]
+    records: Records,
+    #[command(flatten)]
     outputs: Outputs,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { file, level, seed, events, outputs } = arguments;
-    let mut experiments = Vec::new();
+    let Arguments { file, scenario, level, seed, events, records, outputs } = arguments;
+    let mut scenarios = read(file, *seed)?;
+    if let Some(name) = scenario {
+        scenarios = vec![named(scenarios, name, file)?];
+    }
+    records.check(*level, &scenarios, file)?;
+    let (mut experiments, mut written) = (Vec::new(), Vec::new());
     let began = processor_seconds();
-    for scenario in &read(file, *seed)? {
-        experiments.push(report::experiment(scenario, |order| level.run(scenario, order))?);
+    for scenario in &scenarios {
+        let mut recorder = Some(records.begin(*level, scenario)?);
+        let experiment = report::experiment(scenario, |order| match recorder.take() {
+            Some(recorder) => recorder.run(*level, scenario, order, &mut written),
+            None => level.run(scenario, order),
+        });
+        experiments.push(experiment?);
     }
     let took = processor_seconds() - began;
     let origin = level.origin();
@@ -42,6 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         || report::experiments_csv(&experiments, &origin),
         || report::experiments_html(&experiments, &origin),
     )?;
+    for line in written {
+        output::line(line)?;
+    }
     if *events {
         let count: u64 = experiments.iter().map(report::Experiment::events).sum();
         let rate = count as f64 / took / 1e6;
