@@ -28,6 +28,11 @@ impl Digest {
         }
     }
 
+    /// A digest with this number so far.
+    pub(crate) fn with_value(number: u64) -> Digest {
+        Digest(number)
+    }
+
     /// The number so far.
     pub fn value(&self) -> u64 {
         self.0

@@ -27,7 +27,7 @@ pub use digest::Digest;
 pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
 pub use load::Load;
-pub use observations::{BatchMeans, ClassObservations, Observations, ResourceObservations};
+pub use observations::{BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations};
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;

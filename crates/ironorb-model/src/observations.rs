@@ -1,10 +1,14 @@
 //! What a run has shown.
 
+mod hand_over;
+
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use crate::Digest;
+
+pub use hand_over::HandOverError;
 
 /// What a run of one scenario with one seed has shown after its warm-up.
 #[derive(Debug, Clone)]
