@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ironorb_sim::Sim;
+use ironorb_threads::{Class, Thread};
 
 #[ironorb_sim::test(seeds = 3)]
 fn time_passes_only_when_nothing_else_can(sim: &mut Sim) {
@@ -184,7 +185,7 @@ fn a_crash_loses_what_was_not_synced(sim: &mut Sim) {
     println!("{} octets left", left.len());
 }
 
-/// Four threads of 10 ms each on two processors take 20 ms; one of a fixed priority goes before the others.
+/// Four threads of 10 ms each on two processors take 20 ms.
 #[ironorb_sim::test(seeds = 3)]
 fn threads_share_the_processors_of_their_host(sim: &mut Sim) {
     let host = sim.host("host", || {});
@@ -265,4 +266,29 @@ fn a_kill_stops_threads_that_never_wait(sim: &mut Sim) {
     sim.run_for(Duration::from_secs(1));
     let count = count.load(std::sync::atomic::Ordering::Relaxed);
     assert!((100_000..250_000).contains(&count), "{count}");
+}
+
+/// A thread of a fixed priority computes before the others of its host, and so do threads that it makes.
+#[ironorb_sim::test(seeds = 3)]
+fn fixed_priorities_go_first(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.set_cores(&host, 1);
+    let took = sim.on(&host, || {
+        let others: Vec<_> =
+            (0..3).map(|_| thread::spawn(|| ironorb_sim::compute(Duration::from_millis(50)))).collect();
+        thread::sleep(Duration::from_millis(10));
+        let begun = Instant::now();
+        let urgent = thread::spawn(|| {
+            Thread::CALLING.set_class(Class::Fifo(3)).unwrap();
+            assert_eq!(Thread::CALLING.class().unwrap(), Class::Fifo(3));
+            ironorb_sim::compute(Duration::from_millis(5));
+            thread::spawn(|| ironorb_sim::compute(Duration::from_millis(5))).join().unwrap();
+        });
+        urgent.join().unwrap();
+        let took = begun.elapsed();
+        others.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(Thread::CALLING.class().unwrap(), Class::Other);
+        took
+    });
+    assert!((Duration::from_millis(10)..Duration::from_micros(10_100)).contains(&took), "{took:?}");
 }

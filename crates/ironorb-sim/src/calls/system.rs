@@ -34,9 +34,13 @@ unsafe extern "C" fn syscall(
         libc::SYS_sched_setattr => unsafe { set_scheduling(a as i32, b as *const SchedulingAttributes) },
         // SAFETY: the caller's promise.
         libc::SYS_sched_getattr => unsafe { tell_scheduling(a as i32, b as *mut SchedulingAttributes) },
+        // SAFETY: the caller's promise.
+        libc::SYS_sched_setscheduler => unsafe { set_policy(a as i32, b as u32, c as *const c_int) },
         libc::SYS_sched_getscheduler => {
             inside(|state| state.scheduling_of(a as i32).map_or(0, |scheduling| scheduling.policy.into()))
         }
+        // SAFETY: the caller's promise.
+        libc::SYS_sched_getparam => unsafe { tell_priority(a as i32, b as *mut c_int) },
         // SAFETY: the caller's promise.
         libc::SYS_sched_getaffinity => unsafe { affinity(b as usize, c as *mut u8) },
         libc::SYS_sched_setaffinity | libc::SYS_mlockall | libc::SYS_membarrier => 0,
@@ -86,10 +90,15 @@ struct SchedulingAttributes {
     priority: u32,
 }
 
+/// `SCHED_FLAG_RESET_ON_FORK`.
+const ATTRIBUTE_RESET_ON_FORK: u64 = 1;
+
 unsafe fn set_scheduling(thread: i32, attributes: *const SchedulingAttributes) -> c_long {
     // SAFETY: the caller's promise.
     let given = unsafe { &*attributes };
-    let scheduling = Scheduling { policy: given.policy, nice: given.nice, priority: given.priority };
+    let resets = if given.flags & ATTRIBUTE_RESET_ON_FORK != 0 { Scheduling::RESET_ON_FORK } else { 0 };
+    let policy = given.policy | resets;
+    let scheduling = Scheduling { policy, nice: given.nice, priority: given.priority };
     c_answer(inside(|state| state.set_scheduling(thread, scheduling)).map(|()| 0_i32))
 }
 
@@ -100,8 +109,30 @@ unsafe fn tell_scheduling(thread: i32, attributes: *mut SchedulingAttributes) ->
     };
     // SAFETY: the caller's promise.
     let told = unsafe { &mut *attributes };
-    (told.policy, told.nice, told.priority) = (known.policy, known.nice, known.priority);
+    let resets = known.policy & Scheduling::RESET_ON_FORK != 0;
+    (told.policy, told.flags) = (known.policy & !Scheduling::RESET_ON_FORK, u64::from(resets));
+    (told.nice, told.priority) = (known.nice, known.priority);
     0
+}
+
+/// `sched_setscheduler`: `parameters` is a `struct sched_param`, which has the priority alone.
+unsafe fn set_policy(thread: i32, policy: u32, parameters: *const c_int) -> c_long {
+    // SAFETY: the caller's promise.
+    let priority = unsafe { *parameters };
+    c_answer(inside(|state| {
+        let nice = state.scheduling_of(thread).ok_or(libc::ESRCH)?.nice;
+        let scheduling =
+            Scheduling { policy, nice, priority: u32::try_from(priority).map_err(|_| libc::EINVAL)? };
+        state.set_scheduling(thread, scheduling).map(|()| 0_i32)
+    }))
+}
+
+unsafe fn tell_priority(thread: i32, parameters: *mut c_int) -> c_long {
+    c_answer(inside(|state| state.scheduling_of(thread).ok_or(libc::ESRCH)).map(|known| {
+        // SAFETY: the caller's promise.
+        unsafe { parameters.write(known.priority as c_int) };
+        0_i32
+    }))
 }
 
 /// The processors of the host.

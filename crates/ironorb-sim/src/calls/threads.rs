@@ -35,7 +35,7 @@ unsafe extern "C" fn pthread_create(
     let create = c_library!(c"pthread_create": Create);
     let made = with(|state| {
         let host = state.host_of_next_thread.take().unwrap_or(state.here());
-        let id = state.add_thread(host);
+        let id = state.add_thread_of(host);
         (id, state.threads[id.0].baton.clone())
     });
     let Some((id, baton)) = made else {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb_model::{Processor, SchedulingClass, Tick};
 
-use super::{Event, HostId, State, ThreadId, Why};
+use super::{Event, HostId, Scheduling, State, ThreadId, Why};
 
 /// What calls of the system take of a processor. All are zero unless a test, or a profile of a machine, says otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn number(thread: ThreadId) -> ironorb_model::ThreadId {
 
 impl super::Thread {
     fn class(&self) -> SchedulingClass {
-        match self.scheduling.policy as i32 {
+        match (self.scheduling.policy & !Scheduling::RESET_ON_FORK) as i32 {
             libc::SCHED_FIFO | libc::SCHED_RR => SchedulingClass::Fixed(self.scheduling.priority as i16),
             _ => SchedulingClass::Shared,
         }

@@ -44,12 +44,25 @@ pub(crate) struct Thread {
     pub(crate) handle: u64,
 }
 
-/// What `sched_setattr` said.
+/// What `sched_setattr` or `sched_setscheduler` said.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Scheduling {
     pub(crate) policy: u32,
     pub(crate) nice: i32,
     pub(crate) priority: u32,
+}
+
+impl Scheduling {
+    /// In the policy: threads that the thread makes are in the ordinary class.
+    pub(crate) const RESET_ON_FORK: u32 = libc::SCHED_RESET_ON_FORK as u32;
+
+    /// That of a thread which a thread with this one makes.
+    fn inherited(self) -> Scheduling {
+        match self.policy & Scheduling::RESET_ON_FORK {
+            0 => self,
+            _ => Scheduling::default(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +109,17 @@ impl State {
         });
         self.ready.push_back(id);
         self.note(3, self.now().as_ns(), id.0 as u64);
+        id
+    }
+
+    /// Adds a thread of a host that the running thread makes.
+    pub(crate) fn add_thread_of(&mut self, host: HostId) -> ThreadId {
+        let inherited = match host == self.here() {
+            true => self.threads[self.running.0].scheduling.inherited(),
+            false => Scheduling::default(),
+        };
+        let id = self.add_thread(host);
+        self.threads[id.0].scheduling = inherited;
         id
     }
 
