@@ -218,25 +218,47 @@ fn write_report(more: &str) {
     }
 }
 
-/// Runs one seed in this process, and ends it.
+/// Runs one seed of a test in this process, and ends it.
 fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
     if let Ok(path) = env::var(REPORT) {
         REPORT_PATH.get_or_init(|| path.into());
     }
     let left_out = env::var(LEFT_OUT).unwrap_or_default();
     let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
-    watchdog::begin();
-    let state = recording(State::new(seed), name, seed);
-    // A thread of its own: nothing that the harness has left in this one counts.
-    let run = move || {
-        calls::begin(state);
-        let mut sim = Sim::new(seed, left_out);
-        let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut sim)));
+    be_simulation(name, seed, left_out, move |sim| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| body(sim)));
         let digest = sim.digest();
         let counts = sim.counts();
         write_report(&format!("digest {digest:016x} {counts:?}\n"));
+        i32::from(outcome.is_err()) * FAILED
+    })
+}
+
+/// Makes this process a simulation, for programs that are no tests: `body` runs in it as a test would, and the process ends
+/// with the status that it returns. `name` is what captures call the simulation. Nothing else of the process goes on: other
+/// threads end with it.
+///
+/// Of the variables for tests, those that ask for records have their effect.
+pub fn simulate(name: &str, seed: u64, body: impl FnOnce(&mut Sim) -> i32 + Send + 'static) -> ! {
+    be_simulation(name, seed, Vec::new(), move |sim| {
+        catch_unwind(AssertUnwindSafe(|| body(sim))).unwrap_or(FAILED)
+    })
+}
+
+fn be_simulation(
+    name: &str,
+    seed: u64,
+    left_out: Vec<usize>,
+    body: impl FnOnce(&mut Sim) -> i32 + Send + 'static,
+) -> ! {
+    watchdog::begin();
+    let state = recording(State::new(seed), name, seed);
+    // A thread of its own: nothing that has been left in this one counts.
+    let run = move || {
+        calls::begin(state);
+        let status = body(&mut Sim::new(seed, left_out));
         write_records();
-        calls::end_process(i32::from(outcome.is_err()) * FAILED);
+        calls::end_process(status);
     };
     let thread = thread::Builder::new().name("test".to_owned()).stack_size(8 << 20).spawn(run);
     let _ = thread.expect("the system makes no more threads").join();

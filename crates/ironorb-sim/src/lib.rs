@@ -44,9 +44,10 @@ mod sim;
 mod watchdog;
 mod world;
 
-pub use children::{SEEDS, run};
+pub use children::{SEEDS, run, simulate};
 pub use faults::{Fault, Faults};
+pub use ironorb_model::ResourceObservations;
 pub use ironorb_model::scenario::Link;
 pub use ironorb_sim_macros::test;
-pub use sim::{Host, Sim, compute};
+pub use sim::{Host, Sender, Sim, compute, elapsed};
 pub use world::{Costs, Counts};

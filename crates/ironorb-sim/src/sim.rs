@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ironorb_model::{Random, Time};
+use ironorb_model::{Random, ResourceObservations, Time};
 
 use crate::Link;
 use crate::calls::{give_way, inside};
 use crate::faults::{Fault, Faults, Planned};
-use crate::world::{Costs, Counts, HostId, Why};
+use crate::world::{Costs, Counts, HostId, State, ThreadId, Why};
 
 /// A simulation, as its test has it. The test's own code runs in it as well, on a host without a program.
 #[derive(Debug)]
@@ -82,6 +82,15 @@ impl Sim {
         inside(|state| state.hosts[host.id.0].cores = cores.max(1));
     }
 
+    /// Says what it takes a processor of a host to go from one thread to another: [`Costs::switch`] otherwise. Set it before
+    /// programs start.
+    pub fn set_switch_time(&mut self, host: &Host, time: Duration) {
+        inside(|state| {
+            let machine = state.machine(host.id);
+            state.hosts[machine.0].switch_time = Some(time);
+        });
+    }
+
     /// Says what calls of the system take of hosts' processors: nothing otherwise. Set it before programs start.
     pub fn set_costs(&mut self, costs: Costs) {
         inside(|state| state.costs = costs);
@@ -92,12 +101,23 @@ impl Sim {
         inside(|state| state.hosts[host.id.0].clock_ahead = ahead);
     }
 
-    /// Sets the link between two hosts. Otherwise there are 100 us and 1 Gbit/s between any two.
+    /// Sets the link between two hosts, or within one. Otherwise there are 100 us and 1 Gbit/s between any two, and 5 us
+    /// within one.
     pub fn set_link(&mut self, a: &Host, b: &Host, link: Link) {
         inside(|state| {
             let (a, b) = (state.machine(a.id), state.machine(b.id));
             state.network().set_link(a, b, link);
         });
+    }
+
+    /// Sets the link between all hosts for which [`set_link`](Self::set_link) says nothing.
+    pub fn set_default_link(&mut self, link: Link) {
+        inside(|state| state.network().default_link = link);
+    }
+
+    /// Says whether connections are there at once, whatever the link is like. Otherwise they take a round trip.
+    pub fn set_connects_at_once(&mut self, yes: bool) {
+        inside(|state| state.connects_at_once = yes);
     }
 
     /// The link between two hosts.
@@ -271,6 +291,22 @@ impl Sim {
         inside(|state| state.digest.value())
     }
 
+    /// Forgets what processors and links have done, and observes from now on.
+    pub fn restart_observation(&mut self) {
+        inside(State::restart_observation);
+    }
+
+    /// What the processors of a host have done since the beginning, or since a
+    /// [`restart_observation`](Self::restart_observation), under this name.
+    pub fn observe_processors(&mut self, host: &Host, name: String) -> ResourceObservations {
+        inside(|state| state.observe_processors(host.id, name))
+    }
+
+    /// What the link from one host to another has done since then, in this direction. `None` if it was never used.
+    pub fn observe_link(&self, from: &Host, to: &Host, name: String) -> Option<ResourceObservations> {
+        inside(|state| state.observe_link(from.id, to.id, name))
+    }
+
     fn fail_if_failed(&self) {
         if let Some(failure) = inside(|state| state.failure.take()) {
             panic!("{failure}");
@@ -284,6 +320,29 @@ impl Sim {
 pub fn compute(time: Duration) {
     if crate::calls::is_simulated() {
         crate::calls::compute(time);
+    }
+}
+
+/// The virtual time since the beginning, for a thread of a simulation. Unlike a clock's, this reading takes no time. Outside of
+/// a simulation it is zero.
+pub fn elapsed() -> Duration {
+    crate::calls::with(|state| state.now()).map_or(Duration::ZERO, |now| now.since(Time::ZERO))
+}
+
+/// A thread of a simulation, for others that want to know what became of what it has sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender(ThreadId);
+
+impl Sender {
+    /// The calling thread; `None` outside of a simulation.
+    pub fn this() -> Option<Sender> {
+        crate::calls::with(|state| Sender(state.running))
+    }
+
+    /// When the octets that it has sent last arrive at the other host, or have arrived, in virtual time since the beginning. A
+    /// thread of a simulation asks.
+    pub fn last_arrival(self) -> Option<Duration> {
+        crate::calls::with(|state| state.last_arrival(self.0).since(Time::ZERO))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ironorb_sim::Sim;
+use ironorb_sim::{Link, Sender, Sim};
 use ironorb_threads::{Class, Thread};
 
 #[ironorb_sim::test(seeds = 3)]
@@ -291,4 +291,50 @@ fn fixed_priorities_go_first(sim: &mut Sim) {
         took
     });
     assert!((Duration::from_millis(10)..Duration::from_micros(10_100)).contains(&took), "{took:?}");
+}
+
+/// Links are as they are set, between hosts and within one, and tell what they have carried; connections may be there at once.
+#[ironorb_sim::test(seeds = 2)]
+fn links_are_set_and_observed(sim: &mut Sim) {
+    let server = sim.host("server", || {
+        let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
+        for stream in listener.incoming() {
+            let mut octets = [0; 1_000];
+            stream.unwrap().read_exact(&mut octets).unwrap();
+        }
+    });
+    let client = sim.host("client", || {});
+    let slow = Link { latency: Duration::from_millis(3), bandwidth: None, ..sim.link(&server, &client) };
+    sim.set_default_link(slow);
+    sim.set_link(&server, &server, Link { latency: Duration::from_millis(1), ..slow });
+    sim.start(&server);
+    sim.run_for(Duration::from_secs(1));
+    sim.set_connects_at_once(true);
+    let arrive = |sim: &mut Sim, from: &ironorb_sim::Host| {
+        sim.on(from, || {
+            let begun = ironorb_sim::elapsed();
+            let mut stream = TcpStream::connect("server:7000").unwrap();
+            assert_eq!(ironorb_sim::elapsed(), begun);
+            stream.write_all(&[7; 1_000]).unwrap();
+            Sender::this().unwrap().last_arrival().unwrap() - begun
+        })
+    };
+    sim.restart_observation();
+    assert_eq!(arrive(sim, &client), Duration::from_millis(3));
+    assert_eq!(arrive(sim, &server), Duration::from_millis(1));
+    let seen = sim.observe_link(&client, &server, "there".to_owned()).unwrap();
+    assert_eq!((seen.name.as_str(), seen.octets), ("there", 1_000));
+    sim.restart_observation();
+    assert_eq!(sim.observe_link(&client, &server, String::new()).unwrap().octets, 0);
+    sim.set_cores(&client, 2);
+    sim.on(&client, || ironorb_sim::compute(Duration::from_millis(10)));
+    let used = sim.observe_processors(&client, String::new()).utilisation;
+    assert!((used - 0.5).abs() < 0.01, "one of two: {used}");
+    sim.set_connects_at_once(false);
+    let took = sim.on(&client, || {
+        let begun = ironorb_sim::elapsed();
+        let _stream = TcpStream::connect("server:7000").unwrap();
+        ironorb_sim::elapsed() - begun
+    });
+    assert_eq!(took, Duration::from_millis(6), "a round trip");
 }

@@ -22,6 +22,8 @@ pub(crate) struct Host {
     pub(super) next_port: u16,
     /// Processors, as programs are told.
     pub(crate) cores: u32,
+    /// What it takes a processor to go from one thread to another; `None`: as everywhere.
+    pub(crate) switch_time: Option<Duration>,
     /// How far its clock of the day is ahead of the simulation's.
     pub(crate) clock_ahead: Duration,
     pub(crate) program: Option<Program>,
@@ -43,6 +45,7 @@ impl Host {
             address: Ipv4Addr::new(10, 0, high, low),
             next_port: 32_768,
             cores: 4,
+            switch_time: None,
             clock_ahead: Duration::ZERO,
             program: None,
             is_up: true,

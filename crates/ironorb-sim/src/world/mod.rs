@@ -53,6 +53,10 @@ pub(crate) struct State {
     processors: BTreeMap<HostId, Processor>,
     /// What calls of the system take of a processor.
     pub(crate) costs: Costs,
+    /// When observation began.
+    observed_from: Time,
+    /// Connections are there at once, whatever the link is like.
+    pub(crate) connects_at_once: bool,
     /// Numbers that programs ask the system for.
     pub(crate) entropy: Random,
     /// Which of those that are ready goes on.
@@ -140,6 +144,8 @@ impl State {
             futexes: Futexes::default(),
             processors: BTreeMap::new(),
             costs: Costs::default(),
+            observed_from: Time::ZERO,
+            connects_at_once: false,
             entropy: Random::stream(seed, 1),
             order: Random::stream(seed, 2),
             digest: Digest::default(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ironorb_model::scenario::Link;
-use ironorb_model::{LinkState, Random, Stream, Time};
+use ironorb_model::{LinkState, Random, ResourceObservations, Stream, Time};
 
 use super::HostId;
 
@@ -16,6 +16,7 @@ pub(crate) struct Network {
     cut: BTreeSet<(HostId, HostId)>,
     /// What each link carries, one way.
     states: BTreeMap<(HostId, HostId), LinkState>,
+    observed_from: Time,
     seed: u64,
 }
 
@@ -48,6 +49,7 @@ impl Network {
             links: BTreeMap::new(),
             cut: BTreeSet::new(),
             states: BTreeMap::new(),
+            observed_from: Time::ZERO,
             seed,
         }
     }
@@ -57,10 +59,8 @@ impl Network {
     }
 
     pub(crate) fn link(&self, a: HostId, b: HostId) -> Link {
-        match a == b {
-            true => LOOPBACK,
-            false => self.links.get(&pair(a, b)).copied().unwrap_or(self.default_link),
-        }
+        let without_rule = if a == b { LOOPBACK } else { self.default_link };
+        self.links.get(&pair(a, b)).copied().unwrap_or(without_rule)
     }
 
     /// Nothing passes between two hosts from now on, or all does again.
@@ -84,12 +84,32 @@ impl Network {
         stream: &mut Stream,
     ) -> Time {
         let link = self.link(from, to);
-        let seed = self.seed;
+        let (seed, observed_from) = (self.seed, self.observed_from);
         let number = ((from.0 as u64) << 32) | to.0 as u64;
         let state = self.states.entry((from, to));
-        let state = state.or_insert_with(|| LinkState::new(Random::stream(seed ^ LINKS, number)));
+        let state = state.or_insert_with(|| {
+            let mut state = LinkState::new(Random::stream(seed ^ LINKS, number));
+            state.restart_observation(observed_from);
+            state
+        });
         // A link that is cut is not asked: what is sent there is held.
         state.send(&link, now, octets as u64, stream).unwrap_or(Time::NEVER)
+    }
+
+    pub(super) fn restart_observation(&mut self, now: Time) {
+        self.observed_from = now;
+        self.states.values_mut().for_each(|state| state.restart_observation(now));
+    }
+
+    /// What a link has carried one way; `None` if it was never used.
+    pub(super) fn observe(
+        &self,
+        from: HostId,
+        to: HostId,
+        now: Time,
+        name: String,
+    ) -> Option<ResourceObservations> {
+        self.states.get(&(from, to)).map(|state| state.observe(now, name))
     }
 }
 

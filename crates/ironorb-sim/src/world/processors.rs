@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ironorb_model::{Processor, SchedulingClass, Tick};
+use ironorb_model::{Processor, ResourceObservations, SchedulingClass, Tick};
 
 use super::{Event, HostId, Scheduling, State, ThreadId, Why};
 
@@ -28,11 +28,9 @@ impl State {
         }
         let me = self.running;
         let machine = self.this_machine();
-        let (cores, switch) = (self.hosts[machine.0].cores, self.costs.switch);
         let class = self.threads[me.0].class();
-        let processor = self.processors.entry(machine);
-        let processor = processor.or_insert_with(|| Processor::new(cores, switch));
-        let tick = processor.begin(self.agenda.now(), number(me), class, time);
+        let now = self.agenda.now();
+        let tick = self.processor(machine).begin(now, number(me), class, time);
         self.block("computing", &[], None);
         self.enter_tick(machine, tick);
         true
@@ -53,6 +51,40 @@ impl State {
         let Some(processor) = self.processors.get_mut(&machine) else { return };
         let (_, tick) = processor.remove(self.agenda.now(), number(thread));
         self.enter_tick(machine, tick);
+    }
+
+    /// The processors of a host, which are made when they are first needed.
+    fn processor(&mut self, machine: HostId) -> &mut Processor {
+        let host = &self.hosts[machine.0];
+        let (cores, switch) = (host.cores, host.switch_time.unwrap_or(self.costs.switch));
+        let observed_from = self.observed_from;
+        self.processors.entry(machine).or_insert_with(|| {
+            let mut processor = Processor::new(cores, switch);
+            processor.restart_observation(observed_from);
+            processor
+        })
+    }
+
+    /// Forgets what processors and links have done, and observes from now on.
+    pub(crate) fn restart_observation(&mut self) {
+        let now = self.now();
+        self.observed_from = now;
+        self.processors.values_mut().for_each(|processor| processor.restart_observation(now));
+        self.network.restart_observation(now);
+    }
+
+    pub(crate) fn observe_processors(&mut self, process: HostId, name: String) -> ResourceObservations {
+        let (now, machine) = (self.now(), self.machine(process));
+        self.processor(machine).observe(now, name)
+    }
+
+    pub(crate) fn observe_link(
+        &self,
+        from: HostId,
+        to: HostId,
+        name: String,
+    ) -> Option<ResourceObservations> {
+        self.network.observe(self.machine(from), self.machine(to), self.now(), name)
     }
 
     fn enter_tick(&mut self, machine: HostId, tick: Option<Tick>) {

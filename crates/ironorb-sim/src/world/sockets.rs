@@ -243,7 +243,8 @@ impl State {
             let _ = std::fmt::Write::write_fmt(trace, format_args!("send {octets:02x?}\n"));
         }
         self.side_mut(from.other()).under_way += sent;
-        self.transmit(from.other(), Segment::Octets(octets));
+        let arrives = self.transmit(from.other(), Segment::Octets(octets));
+        self.note_arrival(arrives);
         Ok(sent)
     }
 
@@ -401,7 +402,7 @@ impl State {
             self.enter(at, Event::Answered { connection, is_accepted: false });
             return;
         }
-        let at = self.control_arrival(from, to);
+        let at = self.handshake_arrival(from, to);
         self.enter(at, Event::Reaches { connection });
     }
 
@@ -432,7 +433,7 @@ impl State {
         }
         let answered = match listener.is_some() && !has_room {
             true => self.now() + GIVES_UP_CONNECTING,
-            false => self.control_arrival(host, client),
+            false => self.handshake_arrival(host, client),
         };
         self.enter(answered, Event::Answered { connection, is_accepted: has_room });
     }
@@ -472,18 +473,29 @@ impl State {
         self.network.arrival((from, to), 0, self.agenda.now(), &mut Stream::default())
     }
 
-    fn transmit(&mut self, to: SideId, segment: Segment) {
+    /// When a message of a connection that is being made arrives.
+    fn handshake_arrival(&mut self, from: HostId, to: HostId) -> Time {
+        match self.connects_at_once {
+            true => self.now(),
+            false => self.control_arrival(from, to),
+        }
+    }
+
+    /// Sends a segment. Returns when it arrives; never, as long as nothing passes.
+    fn transmit(&mut self, to: SideId, segment: Segment) -> Time {
         let (from_host, to_host) = (self.side(to.other()).host, self.side(to).host);
         if !self.hosts[from_host.0].is_up {
-            return;
+            return Time::NEVER;
         }
         if self.network.is_cut(from_host, to_host) || !self.side(to).held.is_empty() {
-            return self.side_mut(to).held.push_back(segment);
+            self.side_mut(to).held.push_back(segment);
+            return Time::NEVER;
         }
         let octets = if let Segment::Octets(octets) = &segment { octets.len() } else { 0 };
         let stream = &mut self.connections[to.connection].sides[to.side].stream;
         let at = self.network.arrival((from_host, to_host), octets, self.agenda.now(), stream);
         self.enter(at, Event::Arrives { to, segment });
+        at
     }
 
     pub(super) fn arrive(&mut self, to: SideId, segment: Segment) {
@@ -499,7 +511,8 @@ impl State {
                 side.under_way -= octets.len();
                 if side.is_closed {
                     // Nobody reads it: the kernel answers with a reset.
-                    return self.transmit(to.other(), Segment::Reset);
+                    self.transmit(to.other(), Segment::Reset);
+                    return;
                 }
                 side.received.extend(octets);
             }

@@ -34,6 +34,8 @@ pub(crate) struct Thread {
     files: Vec<FileId>,
     /// The thread that waits for its end.
     joiner: Option<ThreadId>,
+    /// When what it has sent last arrives.
+    last_arrival: Time,
     /// What it waits for, for people.
     pub(crate) doing: &'static str,
     /// The scheduling attributes that the program has given it.
@@ -102,6 +104,7 @@ impl State {
             why: Why::Happened,
             files: Vec::new(),
             joiner: None,
+            last_arrival: Time::ZERO,
             doing: "",
             scheduling: Scheduling::default(),
             kernel_id: 0,
@@ -185,6 +188,16 @@ impl State {
         }
         self.threads[me.0].state = ThreadState::Ready;
         self.ready.push_back(me);
+    }
+
+    /// The running thread has sent what arrives then.
+    pub(super) fn note_arrival(&mut self, at: Time) {
+        self.threads[self.running.0].last_arrival = at;
+    }
+
+    /// When what a thread has sent last arrives, or has arrived.
+    pub(crate) fn last_arrival(&self, thread: ThreadId) -> Time {
+        self.threads[thread.0].last_arrival
     }
 
     /// Whether others could run now.
