@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (&first, |order| level.run(&first, order)),
         (&second, |order| level.run(&second, order)),
     )?;
-    let origin = level.origin();
+    let origin = level.origin()?;
     outputs.publish(
         &report::comparison_text(&compared, &origin),
         || report::comparison_json(&compared, &origin),

@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod export;
 mod plan;
+mod programs;
 mod records;
 mod run;
 mod validate;
@@ -55,6 +56,9 @@ enum Level {
     L0,
     /// The ORB's real machines on bodies of zeros: headers, connections, framing, adapters. Without caches and jobs.
     L1,
+    /// Programs with the whole ORB on simulated hosts, by `ironorb-programs`: threads, sockets and locks too. Without caches and
+    /// jobs.
+    L2,
 }
 
 /// Where the report goes.
@@ -89,7 +93,7 @@ impl Level {
         self.run_recorded(scenario, order, ironorb_machines::Records::default())
     }
 
-    /// One run of a scenario, with what it writes down. Level L0 has no packets.
+    /// One run of a scenario, with what it writes down. Level L0 has no packets, and level L2 writes nothing down.
     fn run_recorded(
         self,
         scenario: &Scenario,
@@ -105,15 +109,19 @@ impl Level {
             Level::L1 => {
                 ironorb_machines::run_recorded(scenario, seed, warm_up, records).map_err(|why| told(&why))
             }
+            Level::L2 => programs::run(scenario, order),
         }
     }
 
-    fn origin(self) -> Origin {
-        let level = match self {
-            Level::L0 => queueing::LEVEL,
-            Level::L1 => ironorb_machines::LEVEL,
+    /// What has run scenarios.
+    fn origin(self) -> Result<Origin, Failure> {
+        let own_commit = || env!("IRONORB_COMMIT").to_owned();
+        let (level, commit) = match self {
+            Level::L0 => (queueing::LEVEL, own_commit()),
+            Level::L1 => (ironorb_machines::LEVEL, own_commit()),
+            Level::L2 => (programs::LEVEL, programs::commit()?),
         };
-        Origin { level: level.to_owned(), commit: env!("IRONORB_COMMIT").to_owned() }
+        Ok(Origin { level: level.to_owned(), commit })
     }
 }
 

@@ -43,6 +43,10 @@ impl Records {
             return Err(Failure::usage("level L0 sends no octets that packets could carry")
                 .with_help("add `--level L1`, or write spans with `--chrome`"));
         }
+        if level == Level::L2 && (self.pcapng.is_some() || self.chrome.is_some()) {
+            return Err(Failure::usage("level L2 runs in a program of its own, which writes nothing down")
+                .with_help("add `--level L1`: its messages are the same"));
+        }
         if let [_, _, ..] = scenarios
             && (self.pcapng.is_some() || self.chrome.is_some())
         {

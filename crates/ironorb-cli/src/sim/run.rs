@@ -1,5 +1,6 @@
 //! `ironorb sim run`.
 
+use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         experiments.push(experiment?);
     }
     let took = processor_seconds() - began;
-    let origin = level.origin();
+    let origin = level.origin()?;
     outputs.publish(
         &report::experiments_text(&experiments, &origin),
         || report::experiments_json(&experiments, &origin),
@@ -71,8 +72,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The time that this process has had a processor: other programs on this machine count nothing.
+/// The time that this process, and those that it has started, have had a processor: other programs on this machine count
+/// nothing.
 fn processor_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9 + children_seconds().unwrap_or(0.0)
+}
+
+/// That of processes which have ended, as proc(5) has it: `cutime` and `cstime`, in hundredths.
+fn children_seconds() -> Option<f64> {
+    const CUTIME_BEHIND_NAME: usize = 13;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, behind_name) = stat.rsplit_once(") ")?;
+    let ticks = behind_name.split(' ').skip(CUTIME_BEHIND_NAME).take(2).map(str::parse::<u64>);
+    Some(ticks.sum::<Result<u64, _>>().ok()? as f64 / 100.0)
 }

@@ -1,0 +1,3 @@
+//! Scenarios at level L2 beside the other levels.
+
+mod programs;
