@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ironorb_tests::command::{Done, run};
+use ironorb_tests::command::{Done, done, ironorb, programs_of, run};
 use serde_json::Value;
 
 fn example(name: &str) -> PathBuf {
@@ -147,4 +147,33 @@ fn the_orbs_machines_agree_with_the_queues() {
     let cached = example("minorb-case-3.toml");
     let said = sim(&["run", "--level", "l1", cached.to_str().unwrap()]).expect_failure(1);
     assert!(said.contains("caches are simulated at L0 and L2"), "{said}");
+}
+
+#[test]
+fn programs_agree_with_the_queues() {
+    assert!(programs_of("ironorb-programs").join("ironorb-programs").is_file());
+    let folder = tempfile::tempdir().unwrap();
+    let shorter =
+        [("\"1000 s\"", "\"500 ms\""), ("\"10 s\"", "\"100 ms\""), ("min = 4, max = 4", "min = 2, max = 2")];
+    let file = shortened("mm1.toml", &shorter, folder.path());
+    let [queues, programs, again] =
+        ["L0", "L2", "L2"].map(|level| experiments_at(level, &file, folder.path()));
+    assert!(mean(&queues[0], 0, "throughput_per_s") > 800.0);
+    assert_eq!(queues[0]["classes"], programs[0]["classes"]);
+    assert_eq!(programs, again, "equal seeds give equal runs, digests included");
+    let cached = example("minorb-case-3.toml");
+    let said = sim(&["run", "--level", "L2", cached.to_str().unwrap()]).expect_failure(1);
+    assert!(said.contains("`cache` is simulated at L0"), "{said}");
+}
+
+#[test]
+fn without_the_program_of_level_l2_a_command_builds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("ironorb");
+    fs::copy(ironorb(), &alone).unwrap();
+    let mut command = std::process::Command::new(alone);
+    command.args(["sim", "run", "--level", "L2"]).arg(example("mm1.toml")).env("PATH", folder.path());
+    let said = done(&command.output().unwrap()).expect_failure(1);
+    assert!(said.contains("needs the program ironorb-programs"), "{said}");
+    assert!(said.contains("help: this command builds and installs it: cargo install --path"), "{said}");
 }
