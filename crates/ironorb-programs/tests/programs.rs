@@ -108,7 +108,7 @@ fn pools_locks_processors_and_nested_calls(sim: &mut Sim) {
         hosts = "a"
         clients = 1
         think = { exponential = "1 ms" }
-        mix = [{ calls = [{ call = "front.ask", target = "robin" }] }]
+        mix = [{ calls = [{ call = "front.ask", times = 2, target = "robin" }] }]
 
         [dwell]
         find_proxy = "1 us"
