@@ -130,10 +130,18 @@ fn head(bridge: bool) -> Head {
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         boot: boot.trim().to_owned(),
         cores: u32::try_from(cores).unwrap_or(u32::MAX),
+        processors: processors(),
         bridge,
         monotonic_ns: clock::now_ns(),
         unix_ns: clock::unix_ns(),
     }
+}
+
+/// The processors that this thread may use, as the system lists them.
+fn processors() -> String {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map_or_else(String::new, |list| list.trim().to_owned())
 }
 
 /// Opens the file for a recording, and returns its path. No other recorder writes it.

@@ -33,7 +33,11 @@ fn operators_switch_recording_on() {
     }
     eventually("the call is in the file", || Recording::read_files([&calls]).unwrap().calls.len() == 1);
     let recording = Recording::read_files([&calls]).unwrap();
-    assert_eq!(recording.sections[0].head.process, std::process::id());
+    let head = &recording.sections[0].head;
+    assert_eq!(head.process, std::process::id());
+    // As the system lists them, if it has such lists.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    assert!(status.contains(&format!("Cpus_allowed_list:\t{}\n", head.processors)), "{head:?}");
 }
 
 #[test]

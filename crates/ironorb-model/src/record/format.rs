@@ -98,6 +98,9 @@ pub struct Head {
     pub boot: String,
     /// Processors that the process may use.
     pub cores: u32,
+    /// Which ones, as the system lists them: `0-3,8`. Empty if it does not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub processors: String,
     /// Whether calls were recorded on their way, by a bridge before the server, instead of by the program itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub bridge: bool,

@@ -22,6 +22,7 @@
 
 pub mod chrome;
 mod format;
+mod hosts;
 pub mod pcapng;
 mod recording;
 mod timeline;

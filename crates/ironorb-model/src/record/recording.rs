@@ -1,6 +1,6 @@
 //! Recordings that have been read: of one program or of several, joined.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -29,6 +29,9 @@ pub struct Recording {
 /// The recording of one program.
 #[derive(Debug, Clone)]
 pub struct Section {
+    /// The program's name. Where programs of one name have recorded to several files, the file's name without its ending, which
+    /// operators choose.
+    pub name: String,
     /// Who recorded, when and where.
     pub head: Head,
     /// Names of its threads, or of its clients' connections, by their numbers.
@@ -198,7 +201,7 @@ impl Recording {
     /// The name of what was called: the program, or the address.
     pub fn server_name(&self, server: ServedBy) -> &str {
         match server {
-            ServedBy::Section(section) => &self.sections[section].head.program,
+            ServedBy::Section(section) => &self.sections[section].name,
             ServedBy::Address(address) => &self.servers[address],
         }
     }
@@ -243,7 +246,7 @@ impl Reading {
                     )));
                 }
                 Line::Recording(head) => {
-                    self.sections.push(RawSection::new(head));
+                    self.sections.push(RawSection::new(head, name));
                     is_begun = true;
                 }
                 _ if !is_begun => return Err(bad("a recording begins with a line `recording`".to_owned())),
@@ -266,14 +269,26 @@ impl Reading {
     }
 
     /// Joins what has been read.
-    pub fn finish(self) -> Recording {
+    pub fn finish(mut self) -> Recording {
+        let mut files: HashMap<String, HashSet<String>> = HashMap::new();
+        for RawSection { section, .. } in &self.sections {
+            files.entry(section.head.program.clone()).or_default().insert(section.name.clone());
+        }
+        for RawSection { section, .. } in &mut self.sections {
+            let are_many = files.get(&section.head.program).is_some_and(|files| files.len() > 1);
+            if !are_many || section.name.is_empty() {
+                section.name.clone_from(&section.head.program);
+            }
+        }
         Joining::default().join(self)
     }
 }
 
 impl RawSection {
-    fn new(head: Head) -> RawSection {
-        let section = Section { head, threads: HashMap::new(), is_ended: false };
+    /// Of the file with this name, which becomes the section's until all files are there.
+    fn new(head: Head, file: &str) -> RawSection {
+        let stem = Path::new(file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
+        let section = Section { name: stem, head, threads: HashMap::new(), is_ended: false };
         let (servers, operations) = (HashMap::new(), HashMap::new());
         RawSection { section, servers, operations, calls: Vec::new(), served: Vec::new(), dropped: 0 }
     }

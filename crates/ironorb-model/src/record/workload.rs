@@ -1,13 +1,14 @@
 //! The workload that a recording is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use super::recording::{Call as Recorded, Client, Recording, ServedBy};
+use super::hosts::Hosts;
+use super::recording::{Call as Recorded, Client, Recording, ServedBy, Service};
 use crate::Time;
 use crate::scenario::{
-    Arrivals, Call, Choice, Class, Cycle, DEFAULT_LINK, DwellTimes, HostGroup, Link, LinkRule, Operation,
-    OperationKind, Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
+    Arrivals, Call, Choice, Class, Cycle, DEFAULT_LINK, DwellTimes, Link, LinkRule, Operation, OperationKind,
+    Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp, Weighted,
 };
 
 /// What a scenario is to take from a recording.
@@ -69,7 +70,7 @@ pub struct Workload {
 pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
     let calls: Vec<&Recorded> = recording.calls.iter().collect();
     let mut notes = recording.notes.clone();
-    let hosts = Hosts::of(recording);
+    let hosts = Hosts::of(recording, &mut notes);
     let servers = Servers::of(recording, &hosts);
     let children = children_of(&calls);
     let variants = Variants::of(&calls, &servers, &children, options, &mut notes, recording);
@@ -82,7 +83,8 @@ pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
         objects.entry(call.object).or_insert(next);
     }
     let (hosts, servers, variants) = (&hosts, &servers, &variants);
-    let context = Context { recording, options, hosts, servers, variants, objects, begin };
+    let are_crowded = are_crowded(&calls, &children, servers, hosts);
+    let context = Context { recording, options, hosts, servers, variants, objects, are_crowded, begin };
     let classes = context.classes(&calls, &mut notes);
     let (dwell, links) = context.ways(&calls);
     let scenario = Scenario {
@@ -102,55 +104,6 @@ pub fn workload(recording: &Recording, options: &WorkloadOptions) -> Workload {
     Workload { scenario, notes }
 }
 
-/// Where the recorded programs run.
-struct Hosts {
-    groups: Vec<HostGroup>,
-    by_section: Vec<usize>,
-    /// Of addresses without a recording.
-    by_address: Vec<usize>,
-    /// Of clients of which nothing is recorded, if there are any.
-    of_strangers: Option<usize>,
-}
-
-impl Hosts {
-    fn of(recording: &Recording) -> Hosts {
-        let mut hosts =
-            Hosts { groups: Vec::new(), by_section: Vec::new(), by_address: Vec::new(), of_strangers: None };
-        for section in &recording.sections {
-            let group = hosts.group(&section.head.host, section.head.cores.max(1));
-            hosts.by_section.push(group);
-        }
-        let unrecorded: HashSet<ServedBy> = recording.calls.iter().map(|call| call.server).collect();
-        for (index, address) in recording.servers.iter().enumerate() {
-            let name = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
-            // An address whose program has recorded needs no host of its own.
-            let group = if unrecorded.contains(&ServedBy::Address(index)) { hosts.group(name, 1) } else { 0 };
-            hosts.by_address.push(group);
-        }
-        if recording.calls.iter().any(|call| call.client.is_none()) {
-            hosts.of_strangers = Some(hosts.group("clients", 1));
-        }
-        hosts
-    }
-
-    fn group(&mut self, name: &str, cores: u32) -> usize {
-        let name = plain(name);
-        if let Some(index) = self.groups.iter().position(|group| group.name == name) {
-            self.groups[index].cores = self.groups[index].cores.max(cores);
-            return index;
-        }
-        self.groups.push(HostGroup { name, count: 1, cores, switch_time: Duration::ZERO, speed: 1.0 });
-        self.groups.len() - 1
-    }
-
-    fn of_client(&self, call: &Recorded) -> usize {
-        match call.client {
-            Some(client) => self.by_section[client.section],
-            None => self.of_strangers.unwrap_or(0),
-        }
-    }
-}
-
 /// The servers of a scenario: programs, or addresses.
 struct Servers {
     keys: Vec<ServedBy>,
@@ -160,8 +113,7 @@ struct Servers {
 
 impl Servers {
     fn of(recording: &Recording, hosts: &Hosts) -> Servers {
-        let keys: std::collections::BTreeSet<ServedBy> =
-            recording.calls.iter().map(|call| call.server).collect();
+        let keys: BTreeSet<ServedBy> = recording.calls.iter().map(|call| call.server).collect();
         let mut servers = Servers { keys: Vec::new(), names: Vec::new(), hosts: Vec::new() };
         let mut names = Distinct::default();
         for key in keys {
@@ -184,7 +136,7 @@ impl Servers {
 const NAME_OCTETS_MAX: usize = 180;
 
 /// The name as scenarios may have it: a point stands between a server's name and an operation's.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     let allowed = name.chars().map(|char| if char == '.' || char.is_control() { '-' } else { char });
     let mut plain = String::new();
     for char in allowed {
@@ -281,7 +233,7 @@ impl Variants {
                         "calls of operations with means that lead back to them are left out".to_owned(),
                     );
                 }
-                for (server, operation) in averaged.iter().collect::<std::collections::BTreeSet<_>>() {
+                for (server, operation) in averaged.iter().collect::<BTreeSet<_>>() {
                     notes.push(format!(
                         "{}: `{}` has more than {max} sizes or lists of nested calls: their means are taken",
                         servers.names[*server], recording.operations[*operation].name
@@ -446,6 +398,8 @@ struct Context<'r> {
     variants: &'r Variants,
     /// By server, the objects' numbers: in the order in which they were called first.
     objects: Vec<HashMap<u64, u64>>,
+    /// By call, whether its servant may have waited for a processor.
+    are_crowded: Vec<bool>,
     /// When the first call began.
     begin: Time,
 }
@@ -513,16 +467,29 @@ impl Context<'_> {
         overlapping: &mut usize,
     ) -> Operation {
         let name = &self.recording.operations[variant.operation];
-        let mut demands = Vec::new();
+        let mut all = Vec::new();
+        // Servants that may have waited for a processor tell little of whether they sleep, if others of the operation tell it.
+        let is_told = variant.calls.iter().any(|call| !self.are_crowded[*call]);
         let (mut own, mut on_processor) = (Duration::ZERO, Some(Duration::ZERO));
         for &index in &variant.calls {
             let nested: Vec<&Recorded> = children[index].iter().map(|child| calls[*child]).collect();
-            let Demand { own: demand, processor, overlapping: beside } = Demand::of(calls[index], &nested);
-            demands.push(demand);
-            own += demand;
-            on_processor = on_processor.zip(processor).map(|(sum, more)| sum + more);
-            *overlapping += beside;
+            let demand = Demand::of(calls[index], &nested);
+            *overlapping += demand.overlapping;
+            let is_crowded = self.are_crowded[index];
+            if !(is_told && is_crowded) {
+                own += demand.own;
+                on_processor = on_processor.zip(demand.processor).map(|(sum, more)| sum + more);
+            }
+            all.push((demand, is_crowded));
         }
+        // A servant that waits for something else than a processor occupies none.
+        let sleeps = on_processor.is_none_or(|on_processor| on_processor * 2 < own);
+        let demands = all.into_iter().map(|(Demand { own, processor, .. }, is_crowded)| match processor {
+            // The scenario has others to wait for.
+            Some(processor) if is_crowded && !sleeps => own.min(processor),
+            _ => own,
+        });
+        let demands = demands.collect();
         let kind = match name.name.split_at_checked(5) {
             _ if name.is_oneway => OperationKind::Plain,
             Some(("_get_", _)) => OperationKind::Read,
@@ -536,8 +503,7 @@ impl Context<'_> {
             reply_octets: if name.is_oneway { 0 } else { variant.reply_octets },
             is_oneway: name.is_oneway,
             demand: self.spread(demands),
-            // A servant that waits for something else than a processor occupies none.
-            sleeps: on_processor.is_none_or(|on_processor| on_processor * 2 < own),
+            sleeps,
             calls: variant.nested.iter().map(|it| self.call(it.server, it.variant, it.times)).collect(),
         }
     }
@@ -570,7 +536,7 @@ impl Context<'_> {
             }
         }
         for (section, threads) in clients {
-            let name = names.make(&self.recording.sections[section].head.program);
+            let name = names.make(&self.recording.sections[section].name);
             classes.push(self.closed(name, self.hosts.by_section[section], &threads, calls, notes));
         }
         let mut groups: BTreeMap<(Option<usize>, usize, usize), Vec<usize>> = BTreeMap::new();
@@ -580,7 +546,7 @@ impl Context<'_> {
             groups.entry((section, server, variant)).or_default().push(index);
         }
         for ((section, server, variant), group) in groups {
-            let program = section.map_or("clients", |section| &self.recording.sections[section].head.program);
+            let program = section.map_or("clients", |section| &self.recording.sections[section].name);
             let operation = self.variants.of_server[server][variant].operation;
             let name = format!("{program}: {}", self.recording.operations[operation].name);
             classes.push(Class {
@@ -655,18 +621,54 @@ impl Context<'_> {
     }
 
     /// What calls took beside their services, by the groups of the hosts at both ends, the lower one first. Oneways are not
-    /// waited for, so nothing is known of them.
+    /// waited for, so nothing is known of them. Waiting for others is no part of it, because the scenario has others to wait for: the
+    /// time until a thread of the server was free is taken off, and where enough calls met no other client's, those alone count.
     fn beside_services(&self, calls: &[&Recorded]) -> BTreeMap<(usize, usize), Vec<Duration>> {
-        let mut beside: BTreeMap<(usize, usize), Vec<Duration>> = BTreeMap::new();
-        for call in calls {
+        let (waits, are_alone) = (self.waits_for_threads(calls), are_alone(calls));
+        let mut beside: BTreeMap<(usize, usize), [Vec<Duration>; 2]> = BTreeMap::new();
+        for (index, call) in calls.iter().enumerate() {
             let (Some(time), Some(service)) = (call.time, &call.service) else { continue };
             if !self.recording.operations[call.operation].is_oneway {
                 let ends = (self.hosts.of_client(call), self.servers.hosts[self.servers.index(call)]);
                 let ends = (ends.0.min(ends.1), ends.0.max(ends.1));
-                beside.entry(ends).or_default().push(time.saturating_sub(service.time));
+                let took = time.saturating_sub(service.time).saturating_sub(waits[index]);
+                beside.entry(ends).or_default()[usize::from(are_alone[index])].push(took);
             }
         }
-        beside
+        let undisturbed = |[others, alone]: [Vec<Duration>; 2]| {
+            if others.is_empty() || alone.len() >= ALONE_MIN {
+                return alone;
+            }
+            // The slower half has waited most for processors.
+            let mut all = [others, alone].concat();
+            all.sort_unstable();
+            all.truncate(all.len().div_ceil(2));
+            all
+        };
+        beside.into_iter().map(|(ends, times)| (ends, undisturbed(times))).collect()
+    }
+
+    /// How long each call waited until the thread that served it had ended what it served before. Clocks of two machines tell
+    /// nothing of it.
+    fn waits_for_threads(&self, calls: &[&Recorded]) -> Vec<Duration> {
+        let mut served: Vec<(usize, &Service)> = Vec::new();
+        served.extend(
+            calls.iter().enumerate().filter_map(|(index, call)| Some((index, call.service.as_ref()?))),
+        );
+        served.sort_by_key(|(_, service)| service.begin);
+        let boot = |section: usize| &self.recording.sections[section].head.boot;
+        let mut free_at: HashMap<(usize, u32), Time> = HashMap::new();
+        let mut waits = vec![Duration::ZERO; calls.len()];
+        for (index, service) in served {
+            let ended = free_at.insert((service.section, service.thread), service.begin + service.time);
+            let Some(client) = calls[index].client else { continue };
+            let (here, there) = (boot(client.section), boot(service.section));
+            if here == there && !here.is_empty() {
+                let ended = ended.filter(|ended| *ended <= service.begin).unwrap_or(Time::ZERO);
+                waits[index] = ended - calls[index].begin;
+            }
+        }
+        waits
     }
 
     /// What calls took beside their services goes to where it is spent. Within a host that is mostly the wake-up of either
@@ -676,11 +678,11 @@ impl Context<'_> {
             return (dwell.clone(), Vec::new());
         }
         let beside = self.beside_services(calls);
-        let within = beside.iter().filter(|(ends, _)| ends.0 == ends.1).flat_map(|(_, times)| times);
-        let each: Vec<Duration> = within.map(|time| *time / 2).collect();
+        let within = beside.iter().filter(|(ends, _)| self.hosts.is_within(**ends));
+        let each: Vec<Duration> = within.flat_map(|(_, times)| times).map(|time| *time / 2).collect();
         let (mean, thread_switch) = (mean(&each), self.spread(each));
         let dwell = DwellTimes { thread_switch, ..DwellTimes::default() };
-        let between = beside.iter().filter(|(ends, _)| ends.0 != ends.1);
+        let between = beside.iter().filter(|(ends, _)| !self.hosts.is_within(**ends));
         let rules = between.map(|(ends, times)| {
             let latency = (self::mean(times) / 2).saturating_sub(mean);
             LinkRule { between: *ends, link: Link { latency, ..DEFAULT_LINK } }
@@ -701,6 +703,64 @@ impl Context<'_> {
         }
         Spread::Samples(samples)
     }
+}
+
+/// Whether each call's servant was in progress while more of those that compute were than their host has processors.
+fn are_crowded(calls: &[&Recorded], children: &[Vec<usize>], servers: &Servers, hosts: &Hosts) -> Vec<bool> {
+    let mut computing: Vec<Vec<(Time, Time, usize)>> = vec![Vec::new(); hosts.groups.len()];
+    for (index, call) in calls.iter().enumerate() {
+        let nested: Vec<&Recorded> = children[index].iter().map(|child| calls[*child]).collect();
+        let Demand { own, processor, .. } = Demand::of(call, &nested);
+        // One that waits for its turn has a processor for a small part of its time, one that sleeps hardly ever.
+        if let (Some(service), Some(processor)) = (&call.service, processor)
+            && processor * 10 >= own
+        {
+            let group = servers.hosts[servers.index(call)];
+            computing[group].push((service.begin, service.begin + service.time, index));
+        }
+    }
+    let mut are_crowded = vec![false; calls.len()];
+    for (group, mut services) in computing.into_iter().enumerate() {
+        services.sort_unstable();
+        let mut in_progress: Vec<(Time, usize)> = Vec::new();
+        for (begin, end, index) in services {
+            in_progress.retain(|(end, _)| *end > begin);
+            in_progress.push((end, index));
+            if in_progress.len() > hosts.groups[group].cores as usize {
+                in_progress.iter().for_each(|(_, index)| are_crowded[*index] = true);
+            }
+        }
+    }
+    are_crowded
+}
+
+/// So many calls that met no other ones tell enough of what a call takes.
+const ALONE_MIN: usize = 20;
+
+/// Whether each call, or the one whose upcalls led to it, met none that another client began.
+fn are_alone(calls: &[&Recorded]) -> Vec<bool> {
+    let roots: Vec<usize> = (0..calls.len()).filter(|index| calls[*index].parent.is_none()).collect();
+    let mut are_alone = vec![true; calls.len()];
+    // They are in the order of their begins.
+    let mut longest: Option<usize> = None;
+    for &root in &roots {
+        if let Some(before) = longest {
+            if calls[root].begin < calls[before].end() {
+                (are_alone[root], are_alone[before]) = (false, false);
+            }
+            if calls[root].end() < calls[before].end() {
+                continue;
+            }
+        }
+        longest = Some(root);
+    }
+    let outermost = |mut index: usize| {
+        while let Some(parent) = calls[index].parent {
+            index = parent;
+        }
+        index
+    };
+    (0..calls.len()).map(|index| are_alone[outermost(index)]).collect()
 }
 
 /// What a servant did for one call.

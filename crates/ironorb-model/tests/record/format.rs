@@ -118,6 +118,22 @@ fn programs_of_one_host_go_by_its_steady_clock() {
 }
 
 #[test]
+fn programs_of_one_name_have_the_names_of_their_files() {
+    let named = |files: &[(&str, &str)]| {
+        let mut reading = Reading::default();
+        for (id, (file, program)) in (1..).zip(files) {
+            let text = written(&head(id, program, "here"), |to| to.call(&call(1, 0)).unwrap());
+            reading.add(file, text.as_bytes()).unwrap();
+        }
+        reading.finish().sections.into_iter().map(|section| section.name).collect::<Vec<_>>()
+    };
+    let files = [("calls/front.jsonl", "bank"), ("back.jsonl", "bank"), ("calls.jsonl", "agent")];
+    assert_eq!(named(&files), ["front", "back", "agent"]);
+    // One that was started again records to the same file.
+    assert_eq!(named(&[("calls.jsonl", "bank"), ("calls.jsonl", "bank")]), ["bank", "bank"]);
+}
+
+#[test]
 fn what_was_dropped_or_cut_off_is_told() {
     let whole = written(&head(1, "client", "here"), |to| {
         to.call(&call(1, 0)).unwrap();

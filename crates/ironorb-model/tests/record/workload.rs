@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ironorb_model::queueing;
-use ironorb_model::record::{ArrivalsOf, CallId, Recording, WorkloadOptions, workload};
+use ironorb_model::record::{ArrivalsOf, CallId, Recording, Workload, WorkloadOptions, workload};
 use ironorb_model::scenario::{
     self, Arrivals, Call, Cycle, DwellTimes, Operation, OperationKind, Scenario, Spread, Target,
 };
@@ -216,6 +216,153 @@ fn nested_calls_that_overlap_count_once_and_are_told() {
         "{:?}",
         made.notes
     );
+}
+
+/// A client with two threads, and two programs that serve it, each with its processors.
+fn pinned(processors: [(&str, u32); 3]) -> Recording {
+    let on = |id, program, (processors, cores): (&str, u32)| super::Head {
+        processors: processors.to_owned(),
+        cores,
+        ..head(id, program, "here")
+    };
+    let [client, front, back] = processors;
+    let (client, front, back) = (on(1, "client", client), on(2, "front", front), on(3, "back", back));
+    let client = written(&client, |to| {
+        for (number, server) in [(1, "front:1"), (2, "back:1")] {
+            to.call(&super::CallSeen { server, ..call(number, number * 10_000) }).unwrap();
+        }
+    });
+    let serve = |head: &super::Head, number: u64| {
+        let of = Some(CallId { recording: 1, number });
+        written(head, |to| to.served(&served(1, of, number * 10_000 + 300)).unwrap())
+    };
+    read(&[&client, &serve(&front, 1), &serve(&back, 2)])
+}
+
+#[test]
+fn programs_that_share_no_processor_have_hosts_of_their_own() {
+    let made = |processors| workload(&pinned(processors), &WorkloadOptions::default());
+    let groups = |made: &Workload| {
+        let groups = made.scenario.hosts.iter().map(|group| (group.name.clone(), group.cores));
+        let at: Vec<usize> = made.scenario.servers.iter().map(|server| server.hosts).collect();
+        (groups.collect::<Vec<_>>(), made.scenario.classes[0].hosts, at)
+    };
+    let named = |names: &[(&str, u32)]| {
+        names.iter().map(|(name, cores)| ((*name).to_owned(), *cores)).collect::<Vec<_>>()
+    };
+    let apart = made([("2-3", 2), ("0", 1), ("2-3", 2)]);
+    let both = named(&[("here, processors 2 3", 2), ("here, processors 0", 1)]);
+    assert_eq!(groups(&apart), (both, 0, vec![1, 0]));
+    // Between them is no link: what calls took beside their services is the wake-up of threads.
+    assert_eq!(
+        (apart.scenario.links.len(), &apart.scenario.dwell.thread_switch),
+        (0, &Spread::Fixed(ns(300)))
+    );
+    assert_eq!(
+        scenario::read(&scenario::write(&apart.scenario), "recorded.toml").unwrap(),
+        std::slice::from_ref(&apart.scenario)
+    );
+    assert!(!apart.notes.iter().any(|note| note.contains("share some")), "{:?}", apart.notes);
+    // Some in common: all of them, and a note.
+    let in_part = made([("1-2", 2), ("0", 1), ("2,3", 2)]);
+    let both = named(&[("here, processors 1 2 3", 3), ("here, processors 0", 1)]);
+    assert_eq!(groups(&in_part), (both, 0, vec![1, 0]));
+    assert!(in_part.notes.iter().any(|note| note.contains("share some")), "{:?}", in_part.notes);
+    // A program that may use them all joins the others; one with half of their time has one of two.
+    let joined = made([("0-3", 4), ("0", 1), ("3", 1)]);
+    assert_eq!(groups(&joined), (named(&[("here", 4)]), 0, vec![0, 0]));
+    let limited = made([("0-1", 1), ("0-1", 1), ("0-1", 1)]);
+    assert_eq!(groups(&limited), (named(&[("here", 1)]), 0, vec![0, 0]));
+    // What is not told, or is no list, tells nothing.
+    for unknown in ["", "all", "9-"] {
+        let untold = made([("0", 1), (unknown, 4), ("2", 1)]);
+        assert_eq!(groups(&untold), (named(&[("here", 4)]), 0, vec![0, 0]), "{unknown:?}");
+    }
+}
+
+/// Calls of two clients at a server with one thread: the second one of each pair waits for the first.
+#[test]
+fn waiting_for_a_servers_thread_is_no_part_of_a_wake_up() {
+    let begins = |pair: u64| [pair * 10_000, pair * 10_000 + 50];
+    let client = written(&head(1, "client", "here"), |to| {
+        for pair in 0..10 {
+            for (thread, begin_ns) in [1, 2].into_iter().zip(begins(pair)) {
+                let origin = super::Origin { thread, name: "caller" };
+                let time_ns = if thread == 1 { 1_000 } else { 1_850 };
+                let seen = call(2 * pair + u64::from(thread), begin_ns);
+                to.call(&super::CallSeen { origin, time_ns, ..seen }).unwrap();
+            }
+        }
+    });
+    let server = |host: &str| {
+        written(&head(2, "server", host), |to| {
+            for pair in 0..10 {
+                for (number, later_ns) in [(1, 100), (2, 900)] {
+                    let of = Some(CallId { recording: 1, number: 2 * pair + number });
+                    let seen = served(2 * pair + number, of, begins(pair)[0] + later_ns);
+                    to.served(&super::RequestSeen { time_ns: 800, ..seen }).unwrap();
+                }
+            }
+        })
+    };
+    let made = |host| workload(&read(&[&client, &server(host)]), &WorkloadOptions::default()).scenario;
+    // Each call takes 200 ns beside its service: the second one has waited 850.
+    assert_eq!(made("here").dwell.thread_switch, Spread::Fixed(ns(100)));
+    // Another host's clock does not tell how long. The faster half has not waited.
+    assert_eq!(made("there").links[0].link.latency, ns(100));
+}
+
+#[test]
+fn calls_that_meet_no_other_ones_tell_what_wake_ups_take() {
+    let made = |alone: u64| {
+        let crowd = 1_000_000;
+        let client = written(&head(1, "client", "here"), |to| {
+            for number in 0..alone {
+                to.call(&call(number, number * 10_000)).unwrap();
+            }
+            for number in 100..160 {
+                let origin = super::Origin { thread: number as u32, name: "caller" };
+                to.call(&super::CallSeen { origin, time_ns: 5_000, ..call(number, crowd + number) }).unwrap();
+            }
+        });
+        let server = written(&head(2, "server", "here"), |to| {
+            for number in (0..alone).chain(100..160) {
+                let of = Some(CallId { recording: 1, number });
+                let origin = super::Origin { thread: number as u32, name: "worker" };
+                let begin_ns = if number < 100 { number * 10_000 } else { crowd + number } + 200;
+                to.served(&super::RequestSeen { origin, ..served(number, of, begin_ns) }).unwrap();
+            }
+        });
+        workload(&read(&[&client, &server]), &WorkloadOptions::default()).scenario.dwell.thread_switch
+    };
+    // They take 600 ns beside their services of 400; those that have met others 4,600.
+    assert_eq!(made(20), Spread::Fixed(ns(300)));
+    // Of few nothing can be told: all count, but for the slower half.
+    assert_eq!(made(1), Spread::Samples([vec![ns(300)], vec![ns(2_300); 30]].concat()));
+}
+
+/// Two servants that compute on one processor, side by side.
+#[test]
+fn servants_that_waited_for_a_processor_take_what_they_had_of_it() {
+    let made = |cores: u32| {
+        let text = written(&super::Head { cores, ..head(1, "server", "here") }, |to| {
+            for number in 0..20 {
+                let origin = super::Origin { thread: number as u32 % 2, name: "worker" };
+                let processor_ns = Some(if number < 10 { 400 } else { 1_000 });
+                // Pairs at first, and then one after the other.
+                let begin_ns = if number < 10 { number / 2 * 10_000 } else { number * 10_000 };
+                let seen = super::RequestSeen { origin, processor_ns, ..served(number, None, begin_ns) };
+                to.served(&super::RequestSeen { time_ns: 1_000, ..seen }).unwrap();
+            }
+        });
+        let scenario = workload(&read(&[&text]), &WorkloadOptions::default()).scenario;
+        let [only] = &scenario.servers[0].operations[..] else { panic!("one operation") };
+        (only.sleeps, only.demand.clone())
+    };
+    let shared = Spread::Samples([vec![ns(400); 10], vec![ns(1_000); 10]].concat());
+    assert_eq!(made(1), (false, shared));
+    // On two processors they have waited for something else.
+    assert_eq!(made(2), (false, Spread::Fixed(ns(1_000))));
 }
 
 /// The file that is written has the same scenario: names that a file could not have are changed.
