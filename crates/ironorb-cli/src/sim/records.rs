@@ -64,7 +64,7 @@ impl Records {
 
     /// Begins the files.
     pub(super) fn begin(&self, level: Level, scenario: &Scenario) -> Result<Recorder<'_>, Failure> {
-        let Origin { level, commit } = level.origin();
+        let Origin { level, commit } = level.origin()?;
         let about = About { level: &level, name: &scenario.name, seed: scenario.seed, commit: &commit };
         let octets_max = self.records_max * 1_000_000;
         let timeline =
