@@ -67,10 +67,17 @@ impl Packets {
     fn send(&mut self, now: Time, (from, to): (End, End), bytes: &[u8]) {
         if self.capture.octets() + self.capture.octets_for(bytes.len()) > self.octets_max {
             self.full_at = Some(now);
-            return;
+            // The run may take long, and be interrupted.
+            let written = self.capture.flush();
+            return self.note(now, written);
         }
-        if let Err(e) = self.capture.send(now, from, to, bytes) {
-            self.failure = Some(e);
+        let written = self.capture.send(now, from, to, bytes);
+        self.note(now, written);
+    }
+
+    fn note(&mut self, now: Time, written: io::Result<()>) {
+        if let Err(e) = written {
+            self.failure.get_or_insert(e);
             self.full_at = Some(now);
         }
     }
@@ -82,10 +89,9 @@ impl Packets {
         Some((End { host: client, port: *number }, server))
     }
 
-    fn name(&mut self, scenario: &Scenario, host: u32) {
-        if let Err(e) = self.capture.host(host, &scenario.host_name(host)) {
-            self.failure.get_or_insert(e);
-        }
+    fn name(&mut self, now: Time, scenario: &Scenario, host: u32) {
+        let written = self.capture.host(host, &scenario.host_name(host));
+        self.note(now, written);
     }
 }
 
@@ -124,8 +130,8 @@ impl World<'_> {
                     packets.full_at = Some(now);
                     return;
                 };
-                packets.name(self.scenario, ends.0.host);
-                packets.name(self.scenario, ends.1.host);
+                packets.name(now, self.scenario, ends.0.host);
+                packets.name(now, self.scenario, ends.1.host);
                 packets.ends.insert(wire, ends);
                 ends
             }

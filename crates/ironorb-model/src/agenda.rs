@@ -27,6 +27,7 @@ impl<E> Agenda<E> {
     }
 
     /// Enters an event. One whose time has passed happens now.
+    #[inline]
     pub fn enter(&mut self, at: Time, event: E) {
         self.events.push(Entry { at: at.max(self.now), order: self.entered, event });
         self.entered += 1;

@@ -173,6 +173,11 @@ impl<W: Write> ChromeTrace<W> {
         self.event(event, &[("ts", microseconds(at.as_ns()))])
     }
 
+    /// Hands over what has been written: viewers read a trace without its end, too.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Ends the trace, and returns what it was written to.
     pub fn end(mut self) -> io::Result<W> {
         self.out.write_all(b"\n]\n")?;

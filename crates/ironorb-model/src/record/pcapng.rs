@@ -146,6 +146,11 @@ impl<W: Write> Capture<W> {
         self.packet(at, from, to, ours.wrapping_add(1), Some(theirs.wrapping_add(1)), Flags::default(), &[])
     }
 
+    /// Hands over what has been written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Ends the capture, and returns what it was written to.
     pub fn end(mut self) -> io::Result<W> {
         self.out.flush()?;

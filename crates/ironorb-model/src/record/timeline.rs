@@ -439,7 +439,10 @@ impl Timeline {
     fn cut_if_full(&mut self) {
         if self.full_at.is_none() && self.trace.octets() + self.reserved > self.octets_max {
             self.end_all();
-            self.full_at = Some(self.now);
+            // The run may take long, and be interrupted.
+            let written = self.trace.flush();
+            self.note(written);
+            self.full_at.get_or_insert(self.now);
         }
     }
 
