@@ -280,36 +280,36 @@ fn programs_that_share_no_processor_have_hosts_of_their_own() {
     }
 }
 
-/// Calls of two clients at a server with one thread: the second one of each pair waits for the first.
+/// Calls of three clients at a server with one thread: two of them wait for those before.
 #[test]
 fn waiting_for_a_servers_thread_is_no_part_of_a_wake_up() {
-    let begins = |pair: u64| [pair * 10_000, pair * 10_000 + 50];
+    // After the first one's begin: when each begins, and when its service does.
+    let moments = [(1, 0, 100), (2, 50, 900), (3, 60, 1_700)];
+    let all =
+        || (0..10).flat_map(|turn| moments.map(|(number, begin, service)| (turn, number, begin, service)));
     let client = written(&head(1, "client", "here"), |to| {
-        for pair in 0..10 {
-            for (thread, begin_ns) in [1, 2].into_iter().zip(begins(pair)) {
-                let origin = super::Origin { thread, name: "caller" };
-                let time_ns = if thread == 1 { 1_000 } else { 1_850 };
-                let seen = call(2 * pair + u64::from(thread), begin_ns);
-                to.call(&super::CallSeen { origin, time_ns, ..seen }).unwrap();
-            }
+        for (turn, number, begin, service) in all() {
+            let origin = super::Origin { thread: number, name: "caller" };
+            let seen = call(3 * turn + u64::from(number), turn * 10_000 + begin);
+            to.call(&super::CallSeen { origin, time_ns: service - begin + 900, ..seen }).unwrap();
         }
     });
     let server = |host: &str| {
         written(&head(2, "server", host), |to| {
-            for pair in 0..10 {
-                for (number, later_ns) in [(1, 100), (2, 900)] {
-                    let of = Some(CallId { recording: 1, number: 2 * pair + number });
-                    let seen = served(2 * pair + number, of, begins(pair)[0] + later_ns);
-                    to.served(&super::RequestSeen { time_ns: 800, ..seen }).unwrap();
-                }
+            for (turn, number, _, service) in all() {
+                let number = 3 * turn + u64::from(number);
+                let of = Some(CallId { recording: 1, number });
+                let seen = served(number, of, turn * 10_000 + service);
+                to.served(&super::RequestSeen { time_ns: 800, ..seen }).unwrap();
             }
         })
     };
     let made = |host| workload(&read(&[&client, &server(host)]), &WorkloadOptions::default()).scenario;
-    // Each call takes 200 ns beside its service: the second one has waited 850.
-    assert_eq!(made("here").dwell.thread_switch, Spread::Fixed(ns(100)));
-    // Another host's clock does not tell how long. The faster half has not waited.
-    assert_eq!(made("there").links[0].link.latency, ns(100));
+    // Each call but the first of a turn takes 100 ns beside its service: they have waited 850 and 1,640. The first one takes 200. All
+    // have met others, so the faster half counts.
+    assert_eq!(made("here").dwell.thread_switch, Spread::Fixed(ns(50)));
+    // Another host's clock does not tell how long: 10 have waited for nothing, and 5 of the faster half for 850.
+    assert_eq!(made("there").links[0].link.latency, ns((10 * 200 + 5 * 950) / 15 / 2));
 }
 
 #[test]
