@@ -130,6 +130,37 @@ fn commands_record_by_the_setting() {
     server.shutdown(true).unwrap();
 }
 
+/// A server that is told to end has recorded what it served.
+#[test]
+fn servers_end_their_recordings_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("front.jsonl");
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/probe.idl");
+    let mut mock = Command::new(ironorb())
+        .args(["serve-mock", idl, "--listen", "iiop://127.0.0.1:0"])
+        .env("IRONORB_RECORDING", &file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(mock.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.find_map(|line| Some(line.strip_prefix("ready ")?.to_owned())).unwrap();
+    // What it prints of calls is read.
+    let printed = std::thread::spawn(move || lines.count());
+    let orb = Orb::builder().no_endpoint().build().unwrap();
+    let object = orb.string_to_object(&format!("corbaloc::1.2@{address}/Probe")).unwrap();
+    let probe: ProbeRef = object.narrow_unchecked();
+    for _ in 0..50 {
+        probe.ping().unwrap();
+    }
+    kill_process(Pid::from_raw(mock.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
+    assert!(mock.wait().unwrap().success());
+    printed.join().unwrap();
+    let recording = Recording::read_files([&file]).unwrap();
+    assert_eq!((recording.calls.len(), &recording.notes[..]), (50, &[][..]));
+    orb.shutdown(true).unwrap();
+}
+
 #[test]
 fn mistakes_are_reported() {
     let failure = |args: &[&str], code: i32| run([&["record"], args].concat()).expect_failure(code);

@@ -96,6 +96,9 @@ fn command() -> clap::Command {
     Arguments::command().mut_subcommand("bench", bench::with_lists)
 }
 
+/// The longest time that the threads of an ORB may take to end, and with them the recording of its calls.
+const RECORDINGS_END_MAX: std::time::Duration = std::time::Duration::from_secs(2);
+
 fn main() -> ExitCode {
     let (command_line, orb) = call::take_orb_options(std::env::args_os().collect());
     let matches = command().get_matches_from(command_line);
@@ -122,6 +125,7 @@ fn main() -> ExitCode {
         Command::CompleteOperations(arguments) => call::complete(arguments),
         Command::DemoServer(arguments) => demo::run_server(&arguments),
     };
+    ironorb_record::wait_for_ends(RECORDINGS_END_MAX);
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

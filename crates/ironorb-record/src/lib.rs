@@ -37,6 +37,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ironorb::OrbBuilder;
 use ironorb_model::record::Head;
@@ -51,6 +52,13 @@ use writer::Queue;
 /// Has an ORB record its calls if its operators want that: the setting `recording` names the file or the folder.
 pub fn install(builder: OrbBuilder) -> OrbBuilder {
     builder.recorder(|builder, path| Ok(Recorder::begin(path)?.record(builder)))
+}
+
+/// Waits until all recordings of this process have ended, but no longer than `longest`. True if they have. A program that ends at once
+/// after its ORB's [`shutdown`](ironorb::Orb::shutdown) may lose the last 0.2 s: the ORB's threads keep the recording until they end.
+/// Without a recording it does not wait.
+pub fn wait_for_ends(longest: Duration) -> bool {
+    writer::wait_for_ends(longest)
 }
 
 /// Records calls to a file. Cheap to clone; the recording ends when the last clone is dropped, also those in ORBs.

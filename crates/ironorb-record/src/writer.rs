@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ironorb_model::record::{CallId, Head, RecordWriter};
 
@@ -21,6 +21,16 @@ pub const BODIES_OCTETS_MAX: usize = 16 << 20;
 
 /// A program that is killed loses what it recorded in this time.
 const FLUSH_AFTER: Duration = Duration::from_millis(200);
+
+/// Recordings of this process that have not ended.
+static OPEN: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+pub(crate) fn wait_for_ends(longest: Duration) -> bool {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = ENDED.wait_timeout_while(open, longest, |open| *open > 0);
+    *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+}
 
 /// What has been recorded so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +77,7 @@ impl Queue {
         let writing = Writing { writer: Some(writer), path: path.to_owned(), shared: shared.clone() };
         let thread = thread::Builder::new().name("ironorb-record".to_owned());
         let thread = thread.spawn(move || writing.run(&receiver))?;
+        *OPEN.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         let (writer, next) = (Mutex::new(Some(thread)), AtomicU64::new(1));
         Ok(Queue { sender: Some(sender), shared, writer, head, next })
     }
@@ -134,6 +145,8 @@ impl Drop for Queue {
         if let Some(writer) = writer {
             let _it_has_told = writer.join();
         }
+        *OPEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_all();
     }
 }
 
@@ -147,11 +160,17 @@ struct Writing {
 
 impl Writing {
     fn run(mut self, ended: &Receiver<Ended>) {
+        let mut flushed = Instant::now();
         loop {
             match ended.recv_timeout(FLUSH_AFTER) {
                 Ok(ended) => self.write(&ended),
-                Err(RecvTimeoutError::Timeout) => self.flush(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            // Also while calls never stop.
+            if flushed.elapsed() >= FLUSH_AFTER {
+                self.flush();
+                flushed = Instant::now();
             }
         }
         self.flush();

@@ -128,3 +128,24 @@ fn calls_are_in_the_file_while_the_program_runs() {
     client.shutdown(true).unwrap();
     server.shutdown(true).unwrap();
 }
+
+/// A program that is killed has lost what it recorded in the last 0.2 s, and no more.
+#[test]
+fn what_is_recorded_comes_to_the_file_while_calls_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("calls.jsonl");
+    let server = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let client = Recorder::begin(&file).unwrap().record(Orb::builder().no_endpoint()).build().unwrap();
+    let probe = called(&client, &server);
+    // So few that their lines fill no buffer, and so often that the writer is never idle for long.
+    let is_written = (0..20).any(|_| {
+        probe.ping().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        fs::read_to_string(&file).unwrap().contains("{\"call\"")
+    });
+    assert!(is_written);
+    drop(probe);
+    for orb in [client, server] {
+        orb.shutdown(true).unwrap();
+    }
+}
