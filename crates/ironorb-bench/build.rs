@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "idl/caching.idl",
         "idl/caching_cases.idl",
         "idl/cubit.idl",
+        "idl/deployment.idl",
         "idl/echo.idl",
         "idl/extents.idl",
         "idl/jobs.idl",

@@ -32,6 +32,8 @@ fn what_is_calibrated_is_validated_and_simulated() {
     let page = std::fs::read_to_string(&page).unwrap();
     assert_eq!(page.matches("\n| layout").count(), figures.len(), "{page}");
 
+    deployments_are_predicted(&profile, &json);
+
     let text = r#"
         span = "10 ms"
         hosts = [{ name = "here" }]
@@ -45,6 +47,34 @@ fn what_is_calibrated_is_validated_and_simulated() {
     "#;
     std::fs::write(&scenario, text).unwrap();
     run(["sim", "run", &scenario]).expect();
+}
+
+/// A system is recorded, and others are built after they were predicted.
+fn deployments_are_predicted(profile: &str, json: &str) {
+    let line = ["sim", "validate", profile, "--quick", "--cases", "deployment", "--json", json];
+    let told = run(line).expect();
+    if told.contains("it needs two processors") {
+        return;
+    }
+    assert!(told.contains("front of 4 threads, two backs: buyers"), "{told}");
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let figures = all["cases"][0]["figures"].as_array().unwrap();
+    // Calls and octets; and R, X and a percentile of two classes in seven deployments.
+    assert_eq!(figures.len(), 2 + 3 * 2 * 7, "{told}");
+    for figure in figures {
+        let numbers = [&figure["measured"][0], &figure["measured"][1], &figure["simulated"]];
+        assert!(numbers.iter().all(|number| number.as_f64() > Some(0.0)), "{figure}");
+    }
+    // Whatever the machine does: a replay makes the calls that were recorded, and no others.
+    let replay: Vec<&Value> = figures.iter().filter(|figure| figure["place"] == "replay").collect();
+    assert!(replay.len() == 2 && replay.iter().all(|figure| figure["holds"] == true), "{replay:?}");
+    let ratios = all["cases"][0]["ratios"].as_array().unwrap();
+    assert_eq!(ratios.len(), 2 * 2 * 6, "{ratios:?}");
+    let of = |ratio: &Value, key: &str| ratio[key].as_str().unwrap().split(": ").map(str::to_owned).collect();
+    for ratio in ratios {
+        let [of, to]: [Vec<String>; 2] = ["of", "to"].map(|key| of(ratio, key));
+        assert!(to[0] == "recorded" && of[0] != "recorded" && of[1] == to[1], "{ratio}");
+    }
 }
 
 #[test]

@@ -174,6 +174,7 @@ const ROLES: &[&[Role]] = &[
     ttcp::ROLES,
     paced::ROLES,
     overhead::ROLES,
+    validation::ROLES,
 ];
 
 /// Runs `ironorb bench …`: prints the report and writes the requested files, or acts as a process of a
@@ -258,6 +259,7 @@ generated! {
     generated_caching "caching"
     generated_cases "caching_cases"
     generated_cubit "cubit"
+    generated_deployment "deployment"
     generated_extents "extents"
     generated_jobs "jobs"
     generated_latency "latency"

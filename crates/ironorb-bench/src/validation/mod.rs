@@ -1,14 +1,17 @@
 //! `ironorb sim validate`: what the simulator predicts by a profile, beside what is measured.
 //!
-//! Each case runs a suite of `ironorb bench` twice, and simulates what each of its rows does. The measured side is the suite's own:
-//! nothing is measured here. Or it is that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: other objects, other operations, other
-//! processes.
+//! Each case but one runs a suite of `ironorb bench` twice, and simulates what each of its rows does. The measured side is the
+//! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: other
+//! objects, other operations, other processes.
+//! The last case has no profile: it records a system, and builds what it predicts from the recording (`deployment`).
 
 mod cases;
 mod compare;
+mod deployment;
 mod measured;
 mod page;
 mod scenes;
+mod two_tiers;
 
 use std::path::PathBuf;
 
@@ -21,13 +24,15 @@ use cases::{CASES, Case, Foreseen};
 use compare::{Compared, Ratio, ratios};
 use measured::{Earlier, Measured, place_of};
 
+pub(crate) use two_tiers::ROLES;
+
 /// `ironorb sim validate`
 #[derive(Debug, Clone, clap::Args)]
 pub struct Validate {
     /// The profile of this machine: what `ironorb sim calibrate` has written.
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: PathBuf,
-    /// Only these cases, separated by commas: par-04, objects, throughput, shares, lags, latency, realtime.
+    /// Only these cases, separated by commas: par-04, objects, throughput, shares, lags, latency, realtime, deployment.
     #[arg(long, value_delimiter = ',', value_name = "CASES")]
     pub(crate) cases: Vec<String>,
     /// Let stations of par-04 burn their processors instead of sleeping. Only where there are as many processors as stations.
@@ -79,6 +84,8 @@ struct Outcome {
     notes: &'static str,
     figures: Vec<Compared>,
     ratios: Vec<Ratio>,
+    /// What ratios are to.
+    ratios_to: &'static str,
     /// Why there is nothing.
     missing: Option<String>,
 }
@@ -103,8 +110,12 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
     };
     let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
     let mut outcomes = Vec::new();
-    for case in select(CASES.to_vec(), &options.cases, |case| case.name.to_owned())? {
-        outcomes.push(run(&case, &profile, options, earlier.as_ref())?);
+    let all: Vec<Option<&Case>> = CASES.iter().map(Some).chain([None]).collect();
+    for case in select(all, &options.cases, |case| case.map_or(deployment::NAME, |it| it.name).to_owned())? {
+        outcomes.push(match case {
+            Some(case) => run(case, &profile, options, earlier.as_ref())?,
+            None => deployment::run(options)?,
+        });
     }
     machine.end();
     let validation = Validation {
@@ -145,6 +156,7 @@ fn run(
         notes: case.notes,
         figures: Vec::new(),
         ratios: Vec::new(),
+        ratios_to: "the row before",
         missing: None,
     };
     let measured = match earlier {

@@ -58,7 +58,7 @@ impl Validation {
             }
             let off: Vec<&Ratio> = case.ratios.iter().filter(|ratio| !ratio.holds).collect();
             let [(hold, of), _] = [count(case.ratios.iter().map(|ratio| ratio.holds)), (0, 0)];
-            let _ = writeln!(page, "\nRatios to the row before: {hold} of {of} hold.");
+            let _ = writeln!(page, "\nRatios to {}: {hold} of {of} hold.", case.ratios_to);
             for Ratio { of, to, what, measured, simulated, error, .. } in off {
                 let [measured, simulated] = [measured, simulated].map(|ratio| digits(*ratio));
                 let _ = writeln!(
@@ -134,7 +134,7 @@ impl fmt::Display for Outcome {
         }
         let (hold, all) = count(self.ratios.iter().map(|ratio| ratio.holds));
         if all > 0 {
-            writeln!(f, "ratios to the row before: {hold} of {all} hold")?;
+            writeln!(f, "ratios to {}: {hold} of {all} hold", self.ratios_to)?;
         }
         Ok(())
     }
