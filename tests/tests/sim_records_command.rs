@@ -1,5 +1,6 @@
 //! `ironorb sim run --pcapng` and `--chrome`: one run, as packets and as spans of time.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,16 +39,25 @@ fn sim_run(folder: &Path, scenario: &str, options: &[&str]) -> Done {
     run(["sim", "run", file.to_str().unwrap()].iter().chain(options))
 }
 
-/// A packet: its time, the kinds of its messages, its source and destination.
+/// A packet: its time, its connection, how many messages begin there, its source and destination.
 struct Packet {
     at: f64,
-    kinds: usize,
+    stream: u32,
+    messages: usize,
     ends: String,
 }
 
 /// Has tshark read a capture. Nothing may be malformed.
 fn packets(file: &Path) -> Vec<Packet> {
-    let fields = ["frame.time_epoch", "giop.type", "ip.src", "ip.dst", "_ws.malformed", "tcp.analysis.flags"];
+    let fields = [
+        "frame.time_epoch",
+        "giop.type",
+        "ip.src",
+        "ip.dst",
+        "tcp.stream",
+        "_ws.malformed",
+        "tcp.analysis.flags",
+    ];
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
     tshark.args(["-d", "tcp.port==2809,giop", "-d", "tcp.port==2810,giop", "-r"]).arg(file);
@@ -55,10 +65,11 @@ fn packets(file: &Path) -> Vec<Packet> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let read = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [at, kinds, from, to, malformed, remarks] = fields[..] else { panic!("{line}") };
+        let [at, kinds, from, to, stream, malformed, remarks] = fields[..] else { panic!("{line}") };
         assert_eq!([malformed, remarks], ["", ""], "{line}");
-        let kinds = kinds.split(',').filter(|kind| !kind.is_empty()).count();
-        Packet { at: at.parse().unwrap(), kinds, ends: format!("{from} {to}") }
+        let messages = kinds.split(',').filter(|kind| !kind.is_empty()).count();
+        let (at, stream) = (at.parse().unwrap(), stream.parse().unwrap());
+        Packet { at, stream, messages, ends: format!("{from} {to}") }
     };
     String::from_utf8(output.stdout).unwrap().lines().map(read).collect()
 }
@@ -83,12 +94,14 @@ fn tshark_finds_every_message_of_the_first_run() {
     let runs = report["experiments"][0]["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     let packets = packets(Path::new(&capture));
-    let found: usize = packets.iter().map(|packet| packet.kinds).sum();
+    let found: usize = packets.iter().map(|packet| packet.messages).sum();
     assert_eq!(found as u64, runs[0]["messages"].as_u64().unwrap());
     assert!(found > 1_000, "{found}");
     assert!(packets.iter().all(|packet| (0.0..=0.11).contains(&packet.at)), "times are those of the run");
     let nested = packets.iter().filter(|packet| packet.ends == "10.0.0.3 10.0.0.3").count();
     assert!(nested > 0, "calls within a host are there too");
+    let connections: BTreeSet<u32> = packets.iter().map(|packet| packet.stream).collect();
+    assert_eq!(connections.len(), 4, "one for each client, and one for nested calls");
     let about = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).arg(&capture).output().unwrap();
         String::from_utf8(output.stdout).unwrap()

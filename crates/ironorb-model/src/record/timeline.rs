@@ -245,7 +245,7 @@ impl Timeline {
             spans.is_queued = true;
             let reserved = END_OCTETS + 2 * spans.name.len() as u64;
             self.reserved += reserved;
-            self.queue_span(call, ChromeTrace::begin_apart);
+            self.queue_span(call, true);
             self.cut_if_full();
         }
     }
@@ -395,17 +395,13 @@ impl Timeline {
         let Some(spans) = self.told_call(now, call) else { return };
         if std::mem::take(&mut spans.is_queued) {
             let reserved = END_OCTETS + 2 * spans.name.len() as u64;
-            self.queue_span(call, ChromeTrace::end_apart);
+            self.queue_span(call, false);
             self.reserved = self.reserved.saturating_sub(reserved);
         }
     }
 
     /// Begins or ends the span of a request that waits for a thread. Such spans overlap.
-    fn queue_span(
-        &mut self,
-        call: u32,
-        write: fn(&mut ChromeTrace<Box<dyn Write>>, &SpanBegin<'_>, u64) -> io::Result<()>,
-    ) {
+    fn queue_span(&mut self, call: u32, is_begin: bool) {
         let Some(Some(spans)) = self.calls.get(call as usize) else { return };
         let span = SpanBegin {
             host: self.processes[spans.to as usize].host,
@@ -415,7 +411,10 @@ impl Timeline {
             at: self.now,
             details: &[("call", json!(spans.number))],
         };
-        let written = write(&mut self.trace, &span, spans.number);
+        let written = match is_begin {
+            true => self.trace.begin_apart(&span, spans.number),
+            false => self.trace.end_apart(&span, spans.number),
+        };
         self.note(written);
     }
 
