@@ -68,8 +68,8 @@ struct Core {
     running: Option<Running>,
     last: Option<ThreadId>,
     generation: u32,
-    /// Since when it has nothing to run, if it has nothing.
-    idle_since: Time,
+    /// Since when it has nothing to run, if it has nothing. One that has not run yet has had no pause.
+    idle_since: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +121,7 @@ impl Processor {
         let idle = self.idle_core(thread);
         if let Some(Waking { times, ran }) = &self.pauses {
             let of_thread = ran.get(&thread).map(|ran| times.of_thread.more(now.since(*ran)));
-            let since = idle.map(|core| self.cores[core].idle_since);
+            let since = idle.and_then(|core| self.cores[core].idle_since);
             let of_core = since.map(|since| times.of_processor.more(now.since(since)));
             burst.left += of_thread.unwrap_or_default() + of_core.unwrap_or_default();
         }
@@ -246,7 +246,7 @@ impl Processor {
             }
             None => {
                 self.load.give_back(now);
-                self.cores[at].idle_since = now;
+                self.cores[at].idle_since = Some(now);
                 None
             }
         }

@@ -94,6 +94,7 @@ pub(crate) fn run(
     sim.set_preemption(0.0);
     sim.set_clock_cost(Duration::ZERO);
     sim.set_connects_at_once(true);
+    sim.set_pauses(scenario.dwell.pauses.clone());
     let hosts = Hosts::make(sim, scenario, &deployment.hosts);
     deployment.start_servers(sim, &hosts);
     let epoch = sim.elapsed() + PREPARATION;

@@ -66,6 +66,22 @@ fn clients_of_one_server(sim: &mut Sim) {
     expect_equal(&both(sim, &format!("{text}{HOSTS}"), Duration::ZERO));
 }
 
+/// Work takes longer after pauses of threads and of processors.
+#[ironorb_sim::test(seeds = 2)]
+fn clients_that_pause(sim: &mut Sim) {
+    let text = r#"
+        span = "200 ms"
+        servers = [{ name = "s", hosts = "b", operations = [{ name = "get", demand = "20 us" }] }]
+        classes = [{ name = "c", hosts = "c", clients = 1, think = { exponential = "2 ms" }, mix = [{ calls = [{ call = "s.get" }] }] }]
+        dwell = { write_request = "3 us", read_reply = "2 us", thread_pause = [["200 us", "5 us"], ["5 ms", "40 us"]],
+            processor_pause = [["500 us", "11 us"]] }
+    "#;
+    let seen = both(sim, &format!("{text}{HOSTS}"), Duration::ZERO);
+    expect_equal(&seen);
+    let mean = seen[0].classes[0].response_ns as u64 / seen[0].classes[0].completed;
+    assert!(mean > 250_000, "it is 225 us without pauses, and here {mean} ns");
+}
+
 /// Pools and locks are full at times, processors too; all of them in the order of arrival. One client of the class with nested
 /// calls, because the order of what happens at one moment is not that of L0 where clients share connections.
 #[ironorb_sim::test(seeds = 4)]

@@ -46,7 +46,7 @@ mod world;
 
 pub use children::{SEEDS, run, simulate};
 pub use faults::{Fault, Faults};
-pub use ironorb_model::ResourceObservations;
+pub use ironorb_model::{PauseTimes, Pauses, ResourceObservations};
 pub use ironorb_model::scenario::Link;
 pub use ironorb_sim_macros::test;
 pub use sim::{Host, Sender, Sim, compute, elapsed};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ironorb_model::{Random, ResourceObservations, Time};
+use ironorb_model::{PauseTimes, Random, ResourceObservations, Time};
 
 use crate::Link;
 use crate::calls::{give_way, inside};
@@ -89,6 +89,11 @@ impl Sim {
             let machine = state.machine(host.id);
             state.hosts[machine.0].switch_time = Some(time);
         });
+    }
+
+    /// Says what pauses of threads and processors make longer: nothing otherwise. Set it before programs start.
+    pub fn set_pauses(&mut self, pauses: PauseTimes) {
+        inside(|state| state.pauses = Arc::new(pauses));
     }
 
     /// Says what calls of the system take of hosts' processors: nothing otherwise. Set it before programs start.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_model::record::pcapng::Capture;
-use ironorb_model::{Agenda, Digest, Processor, Random, Time};
+use ironorb_model::{Agenda, Digest, PauseTimes, Processor, Random, Time};
 
 pub(crate) use descriptors::{FIRST_DESCRIPTOR, Interest, PollRequest};
 pub(crate) use disk::{Change, Inode, Repair, Step, What};
@@ -53,6 +53,7 @@ pub(crate) struct State {
     processors: BTreeMap<HostId, Processor>,
     /// What calls of the system take of a processor.
     pub(crate) costs: Costs,
+    pub(crate) pauses: Arc<PauseTimes>,
     /// When observation began.
     observed_from: Time,
     /// Connections are there at once, whatever the link is like.
@@ -144,6 +145,7 @@ impl State {
             futexes: Futexes::default(),
             processors: BTreeMap::new(),
             costs: Costs::default(),
+            pauses: Arc::default(),
             observed_from: Time::ZERO,
             connects_at_once: false,
             entropy: Random::stream(seed, 1),

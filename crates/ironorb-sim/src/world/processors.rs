@@ -57,9 +57,9 @@ impl State {
     fn processor(&mut self, machine: HostId) -> &mut Processor {
         let host = &self.hosts[machine.0];
         let (cores, switch) = (host.cores, host.switch_time.unwrap_or(self.costs.switch));
-        let observed_from = self.observed_from;
+        let (observed_from, pauses) = (self.observed_from, self.pauses.clone());
         self.processors.entry(machine).or_insert_with(|| {
-            let mut processor = Processor::new(cores, switch);
+            let mut processor = Processor::new(cores, switch).with_pauses(&pauses);
             processor.restart_observation(observed_from);
             processor
         })
