@@ -136,7 +136,7 @@ fn pools_locks_processors_and_nested_calls(sim: &mut Sim) {
         write_reply = "2 us"
         read_reply = "1 us"
         thread_switch = "4 us"
-        per_octet = "1 ns"
+        per_kilo_octet = "1 us"
     "#;
     let text = text.replacen("span", &format!("{HOSTS}\nspan"), 1);
     expect_equal(&both(sim, &text, Duration::from_millis(50)));
