@@ -12,7 +12,7 @@ use crate::row::{Row, shown};
 
 /// What was measured twice.
 pub(super) enum Measured {
-    Suite([Report; 2]),
+    Suite(Box<[Report; 2]>),
     Earlier(EarlierCase),
 }
 
@@ -72,7 +72,7 @@ impl Measured {
     /// The rows, as the suite has named them.
     pub(super) fn rows(&self, case: &Case) -> Vec<Row> {
         match self {
-            Measured::Suite([first, _]) => first.rows(case.kind).to_vec(),
+            Measured::Suite(reports) => reports[0].rows(case.kind).to_vec(),
             Measured::Earlier(earlier) => {
                 let mut places: Vec<&str> = earlier.figures.iter().map(|figure| &*figure.place).collect();
                 places.dedup();
@@ -84,9 +84,9 @@ impl Measured {
     /// A figure of a row, as both measurements have it.
     pub(super) fn figure(&self, case: &Case, row: &Row, foreseen: &Foreseen) -> Option<[f64; 2]> {
         match self {
-            Measured::Suite([_, second]) => {
+            Measured::Suite(reports) => {
                 let keys = |row: &Row| case.keys.iter().map(|key| row.text(key)).collect::<Vec<_>>();
-                let again = second.rows(case.kind).iter().find(|other| keys(other) == keys(row))?;
+                let again = reports[1].rows(case.kind).iter().find(|other| keys(other) == keys(row))?;
                 let read = |row: &Row| match foreseen.bar {
                     Bar::Reported => row.p99(foreseen.figure).or_else(|| row.median(foreseen.figure)),
                     Bar::Mean | Bar::Tight => row.mean(foreseen.figure),

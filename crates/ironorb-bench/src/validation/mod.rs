@@ -186,7 +186,7 @@ fn measure(case: &Case, options: &Validate) -> Result<Measured, BenchError> {
         crate::note(format_args!("{}: {time} measurement by ironorb bench {}", case.name, line.join(" ")));
         crate::measure_line(&line)
     };
-    Ok(Measured::Suite([run("first")?, run("second")?]))
+    Ok(Measured::Suite(Box::new([run("first")?, run("second")?])))
 }
 
 /// Each figure of the rows that the case foresees, as it was measured twice and as it is simulated.
