@@ -13,7 +13,7 @@ use ironorb_baseline::relay::{Relay, RelayPort};
 use ironorb_model::queueing;
 use ironorb_model::record::{ArrivalsOf, Recording, WorkloadOptions, workload};
 use ironorb_model::scenario::{
-    Arrivals, Call, Cycle, DEFAULT_LINK, HostGroup, Link, LinkRule, Replications, Scenario, WarmUp,
+    Arrivals, Call, Cycle, HostGroup, Link, LinkRule, Replications, Scenario, WarmUp,
 };
 
 use super::compare::{Bar, Compared, ratios};
@@ -254,7 +254,8 @@ impl Deployment {
             scenario.hosts.push(own);
             let at = scenario.hosts.len() - 1;
             scenario.servers[back].hosts = at;
-            let link = Link { latency: self.link, ..DEFAULT_LINK };
+            let known = recorded.link_between(at_front, at_back);
+            let link = Link { latency: known.latency + self.link, ..*known };
             scenario.links.push(LinkRule { between: (at_front, at), link });
         }
         Ok(scenario)

@@ -671,23 +671,29 @@ impl Context<'_> {
         waits
     }
 
-    /// What calls took beside their services goes to where it is spent. Within a host that is mostly the wake-up of either
-    /// side's thread: half of it each. Calls between hosts have these too, and links have the rest, half each way.
+    /// What calls took beside their services goes to where it is spent. Among programs that share their processors that is mostly the
+    /// wake-up of either side's thread: half of it each. Between others of a machine the fastest calls show what their threads do
+    /// for them; what the rest took beyond is the wake-up of processors that were idle, during which nobody works: the latency of a link.
+    /// Calls between machines have these wake-ups too, and links have the rest, half each way.
     fn ways(&self, calls: &[&Recorded]) -> (DwellTimes, Vec<LinkRule>) {
         if let Some(dwell) = &self.options.dwell {
             return (dwell.clone(), Vec::new());
         }
         let beside = self.beside_services(calls);
-        let within = beside.iter().filter(|(ends, _)| self.hosts.is_within(**ends));
-        let each: Vec<Duration> = within.flat_map(|(_, times)| times).map(|time| *time / 2).collect();
-        let (mean, thread_switch) = (mean(&each), self.spread(each));
+        let (mut each, mut latencies) = (Vec::new(), Vec::new());
+        for (ends, times) in beside.iter().filter(|(ends, _)| self.hosts.is_within(**ends)) {
+            let work_max = if ends.0 == ends.1 { Duration::MAX } else { tenth(times) };
+            let work: Vec<Duration> = times.iter().map(|time| *time.min(&work_max)).collect();
+            latencies.push((*ends, mean(times).saturating_sub(mean(&work)) / 2));
+            each.extend(work.into_iter().map(|time| time / 2));
+        }
+        let (wake_up, thread_switch) = (mean(&each), self.spread(each));
         let dwell = DwellTimes { thread_switch, ..DwellTimes::default() };
+        latencies.retain(|(_, latency)| !latency.is_zero());
         let between = beside.iter().filter(|(ends, _)| !self.hosts.is_within(**ends));
-        let rules = between.map(|(ends, times)| {
-            let latency = (self::mean(times) / 2).saturating_sub(mean);
-            LinkRule { between: *ends, link: Link { latency, ..DEFAULT_LINK } }
-        });
-        (dwell, rules.collect())
+        latencies.extend(between.map(|(ends, times)| (*ends, (mean(times) / 2).saturating_sub(wake_up))));
+        let rule = |(between, latency)| LinkRule { between, link: Link { latency, ..DEFAULT_LINK } };
+        (dwell, latencies.into_iter().map(rule).collect())
     }
 
     fn spread(&self, mut samples: Vec<Duration>) -> Spread {
@@ -788,6 +794,13 @@ impl Demand {
         }
         Demand { own: service.time.saturating_sub(away), processor: service.processor, overlapping }
     }
+}
+
+/// The time that a tenth of all do not exceed.
+fn tenth(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times.get(times.len().div_ceil(10).saturating_sub(1)).copied().unwrap_or_default()
 }
 
 fn mean(times: &[Duration]) -> Duration {

@@ -280,6 +280,41 @@ fn programs_that_share_no_processor_have_hosts_of_their_own() {
     }
 }
 
+/// Of 20 calls two find the server's processor awake.
+#[test]
+fn wake_ups_of_idle_processors_are_nobodys_work() {
+    let made = |processors: [&str; 2]| {
+        let on = |id, program, processors: &str| super::Head {
+            processors: processors.to_owned(),
+            cores: 1,
+            ..head(id, program, "here")
+        };
+        let client = written(&on(1, "client", processors[0]), |to| {
+            for number in 0..20 {
+                let time_ns = if number < 2 { 600 } else { 1_600 };
+                to.call(&super::CallSeen { time_ns, ..call(number, number * 10_000) }).unwrap();
+            }
+        });
+        let server = written(&on(2, "server", processors[1]), |to| {
+            for number in 0..20 {
+                let of = Some(CallId { recording: 1, number });
+                to.served(&served(number, of, number * 10_000 + 50)).unwrap();
+            }
+        });
+        workload(&read(&[&client, &server]), &WorkloadOptions::default()).scenario
+    };
+    // Beside services of 400 ns, threads work for 200; the rest is waited for.
+    let apart = made(["0", "1"]);
+    assert_eq!(apart.dwell.thread_switch, Spread::Fixed(ns(100)));
+    let [link] = &apart.links[..] else { panic!("{:?}", apart.links) };
+    assert_eq!((link.between, link.link.latency), ((0, 1), ns(18 * 1_000 / 20 / 2)));
+    let (together, seen) = (made(["0", "0"]), queueing::run(&apart, 1, Duration::ZERO).unwrap());
+    assert_eq!(seen.classes[0].response.mean().round(), (2.0 * 600.0 + 18.0 * 1_600.0) / 20.0);
+    // On one processor no other one wakes up.
+    assert_eq!(together.links, []);
+    assert_eq!(together.dwell.thread_switch, Spread::Samples([vec![ns(100); 2], vec![ns(600); 18]].concat()));
+}
+
 /// Calls of three clients at a server with one thread: two of them wait for those before.
 #[test]
 fn waiting_for_a_servers_thread_is_no_part_of_a_wake_up() {
