@@ -52,6 +52,10 @@ pub struct ClassObservations {
     pub cache_hits: u64,
     /// Reads that asked the server although the class caches.
     pub cache_misses: u64,
+    /// Questions of caches what has changed, by messages of their own.
+    pub cache_probes: u64,
+    /// The same that calls carried, and their replies answered.
+    pub cache_probes_carried: u64,
 }
 
 impl ClassObservations {
@@ -67,6 +71,8 @@ impl ClassObservations {
             staleness: histogram(),
             cache_hits: 0,
             cache_misses: 0,
+            cache_probes: 0,
+            cache_probes_carried: 0,
         }
     }
 
@@ -88,6 +94,7 @@ impl ClassObservations {
     pub fn restart(&mut self) {
         (self.completed, self.failed, self.response_ns) = (0, 0, 0);
         (self.cache_hits, self.cache_misses) = (0, 0);
+        (self.cache_probes, self.cache_probes_carried) = (0, 0);
         self.response.reset();
         self.staleness.reset();
     }

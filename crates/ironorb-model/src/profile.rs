@@ -277,6 +277,8 @@ impl Profile {
             thread_switch: switch.spread(),
             cached_read: fixed(self.cached_read_ns(situation.objects)),
             apply_update: fixed(0.0),
+            tell_update: fixed(0.0),
+            carry_probe: fixed(0.0),
             per_kilo_octet: nanoseconds(self.per_kilo_octet_ns(situation)?),
             pauses: match situation.idle {
                 None => self.pauses(situation.placement),

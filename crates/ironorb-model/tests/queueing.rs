@@ -504,3 +504,107 @@ fn the_intelligent_network_makes_ten_calls_an_attempt() {
     // Eleven round trips of 0.4 ms, and the work for them.
     assert!((4_400..5_500).contains(&response.as_micros()), "{response:?}");
 }
+
+/// Cycles of a client whose caches ask: writes, as many as `writes`, and then a read. All are of one object.
+fn asking(cache: &str, writes: u32, others: &str) -> String {
+    format!(
+        r#"
+        span = "1s"
+        hosts = [{{ name = "h" }}, {{ name = "others" }}]
+        link = {{ latency = "10us" }}
+        servers = [{{ name = "s", hosts = "h", threads = 1, objects = 100, operations = [
+            {{ name = "get", kind = "read" }}, {{ name = "set", kind = "write", request_octets = 4 }}] }}]
+        [[classes]]
+        name = "client"
+        hosts = "h"
+        clients = 1
+        think = "1ms"
+        mix = [{{ calls = [{{ call = "s.set", times = {writes}, target = {{ object = 0 }} }}, {{ call = "s.get", target = {{ object = 0 }} }}] }}]
+        cache = {{ lag = "1000 s", update_octets = 36, mode = "asked", {cache} }}
+        {others}
+        [dwell]
+        cached_read = "1us"
+        write_request = "20us"
+        read_request = "20us"
+        apply_update = "2us"
+        tell_update = "3us"
+        carry_probe = "1us"
+    "#
+    )
+}
+
+#[test]
+fn calls_carry_the_questions_of_caches_after_a_read_that_had_to_ask() {
+    let seen = run(&asking("carried_probes = 16", 1, ""), 1, Duration::ZERO);
+    let client = &seen.classes[0];
+    // The read after the first write asks, and so does that after each 17th: its write was the first that carried nothing.
+    let (cycles, asked) = (client.completed, client.cache_probes);
+    assert_eq!((client.cache_misses, client.cache_hits + client.cache_misses), (asked, cycles));
+    assert_eq!(asked, cycles.div_ceil(17), "{cycles}");
+    assert_eq!(client.cache_probes_carried, cycles - asked);
+    assert_eq!(seen.messages, 2 * (seen.calls + asked));
+    assert_eq!(client.staleness.max(), 0, "a client reads its own writes");
+    // A write that carries nothing, its probe with one update, the read; and one that carries it.
+    let [apart, carried] = [40 + 40 + 5 + 1, 40 + 2 + 5 + 1].map(Duration::from_micros);
+    let mean = (apart * asked as u32 + carried * (cycles - asked) as u32) / cycles as u32;
+    assert!(
+        client.response_mean().abs_diff(mean) < Duration::from_nanos(100),
+        "{:?}, {mean:?}",
+        client.response_mean()
+    );
+    let never = run(&asking("carried_probes = 0", 1, ""), 1, Duration::ZERO);
+    let client = &never.classes[0];
+    assert_eq!((client.cache_hits, client.cache_probes_carried), (0, 0));
+    assert_eq!(client.cache_probes, client.completed);
+}
+
+#[test]
+fn reads_of_caches_that_ask_are_as_old_as_the_lag_at_most() {
+    let others = r#"
+        [[classes]]
+        name = "writers"
+        hosts = "others"
+        clients = 1
+        think = { exponential = "100us" }
+        mix = [{ calls = [{ call = "s.set" }] }]
+        [[classes]]
+        name = "readers"
+        hosts = "others"
+        clients = 3
+        think = { exponential = "20us" }
+        mix = [{ calls = [{ call = "s.get" }] }]
+        cache = { lag = "2ms", update_octets = 40, mode = "asked" }
+    "#;
+    let seen = run(&asking("warm = false", 1, others), 1, Duration::ZERO);
+    let readers = &seen.classes[2];
+    assert!(readers.cache_hits > 50_000 && readers.cache_probes > 200, "{} hits", readers.cache_hits);
+    // A probe for each lag and server, not for each read; what is read after one may be older by the way of its answer.
+    assert!(readers.cache_probes < 3 * 500, "{}", readers.cache_probes);
+    let oldest = readers.staleness.max();
+    assert!((1_800_000..2_400_000).contains(&oldest), "{oldest} ns");
+    let [messages, octets] = [seen.messages, seen.octets];
+    assert!(messages > 0 && octets / messages < 400, "{octets} octets of {messages} messages");
+}
+
+#[test]
+fn more_updates_than_an_answer_has_room_for_come_in_parts() {
+    let others = r#"
+        [[classes]]
+        name = "writers"
+        hosts = "others"
+        between = "100ms"
+        mix = [{ calls = [{ call = "s.set", times = 100, target = "robin" }] }]
+        [[classes]]
+        name = "readers"
+        hosts = "others"
+        clients = 1
+        think = "130ms"
+        mix = [{ calls = [{ call = "s.get" }] }]
+        cache = { lag = "1ms", update_octets = 40, mode = "asked" }
+    "#;
+    let seen = run(&asking("warm = true", 1, others), 1, Duration::from_millis(50));
+    let readers = &seen.classes[2];
+    // 100 objects of 40 octets: 36 and then 64.
+    assert_eq!(readers.cache_probes, 2 * readers.cache_misses);
+    assert_eq!(readers.cache_misses, readers.completed);
+}

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ironorb_model::scenario::{
-    self, Architecture, Arrivals, CacheMode, Choice, Cycle, KEYS, Key, OperationKind, ServerLock, Spread,
-    Target, WarmUp,
+    self, Architecture, Arrivals, Asking, CacheMode, Choice, Cycle, KEYS, Key, OperationKind, ServerLock,
+    Spread, Target, WarmUp,
 };
 
 /// Every key.
@@ -52,7 +52,8 @@ fn values_have_their_meaning() {
     let [callers, jobs, open, trace] = &scenario.classes[..] else { panic!("{:?}", scenario.classes) };
     assert!(matches!(callers.arrivals, Arrivals::Closed { clients: 12, .. }));
     let cache = callers.cache.expect("a cache");
-    assert_eq!((cache.capacity, cache.mode), (0.5, CacheMode::Push));
+    assert_eq!(cache.capacity, 0.5);
+    assert_eq!(cache.mode, CacheMode::Asked(Asking { carried_probes: 5, is_warm: false }));
     assert_eq!(jobs.choice, Choice::InTurn);
     let Cycle::Job { architecture, parts, daemon } = &jobs.mix[0].cycle else { panic!("{:?}", jobs.mix) };
     assert_eq!((*architecture, parts.len(), *daemon), (Architecture::Forwarding, 2, 2));

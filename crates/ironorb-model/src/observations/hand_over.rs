@@ -44,6 +44,8 @@ struct Class {
     staleness: Counts,
     cache_hits: u64,
     cache_misses: u64,
+    cache_probes: u64,
+    cache_probes_carried: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,6 +121,8 @@ impl Class {
             staleness: counts_of(&seen.staleness),
             cache_hits: seen.cache_hits,
             cache_misses: seen.cache_misses,
+            cache_probes: seen.cache_probes,
+            cache_probes_carried: seen.cache_probes_carried,
         }
     }
 
@@ -143,6 +147,8 @@ impl Class {
             staleness: histogram_of(&self.staleness, "staleness")?,
             cache_hits: self.cache_hits,
             cache_misses: self.cache_misses,
+            cache_probes: self.cache_probes,
+            cache_probes_carried: self.cache_probes_carried,
         })
     }
 }

@@ -23,9 +23,9 @@ pub(super) struct CachePlan {
 /// The processes of a class that caches.
 #[derive(Debug, Clone)]
 pub(super) struct Holders {
-    cache: Cache,
+    pub(super) cache: Cache,
     class: u16,
-    processes: Vec<u32>,
+    pub(super) processes: Vec<u32>,
 }
 
 /// Updates of one server's process that one holder has not been sent.
@@ -103,33 +103,50 @@ impl World<'_> {
         self.cache_plan.draws = Some(crate::ClientDraws::of(self.seed, usize::from(u16::MAX), 0).cycle());
     }
 
-    /// Whether the proxies of a cycle's client hold an object. Those of which there is room are the same everywhere.
-    pub(super) fn is_held(&mut self, cycle: u32, process: u32, object: u64) -> bool {
+    /// Reads by a cache of the cycle's client. False if the object is to be called. Those of which there is room are the same
+    /// everywhere.
+    pub(super) fn read_cached(&mut self, cycle: u32, server: (u16, u32), object: u64) -> bool {
         let class = self.class_of(cycle);
-        let is_held = match &self.scenario.classes[class].cache {
-            Some(cache) => has_room(cache, process, object),
-            None => false,
-        };
-        if self.is_observing {
-            match is_held {
-                true => self.classes[class].cache_hits += 1,
-                false => self.classes[class].cache_misses += 1,
-            }
+        let Some(cache) = self.scenario.classes[class].cache else { return false };
+        let has_room = has_room(&cache, server.1, object);
+        if has_room && matches!(cache.mode, CacheMode::Asked(_)) {
+            self.read_asking(cycle, server, object);
+            return true;
         }
-        is_held
+        self.note_read(cycle, has_room);
+        if has_room {
+            self.read_from_cache(cycle, server.1, object);
+        }
+        has_room
+    }
+
+    /// Counts a read.
+    pub(super) fn note_read(&mut self, cycle: u32, is_hit: bool) {
+        if !self.is_observing {
+            return;
+        }
+        let class = self.class_of(cycle);
+        match is_hit {
+            true => self.classes[class].cache_hits += 1,
+            false => self.classes[class].cache_misses += 1,
+        }
     }
 
     /// A cache answers a read.
-    pub(super) fn read_from_cache(&mut self, cycle: u32, process: u32, object: u64) {
+    fn read_from_cache(&mut self, cycle: u32, process: u32, object: u64) {
         let now = self.now();
+        let caller = self.caller_of(cycle);
+        let first = self.stale.get(&(caller.process, process, object)).and_then(|stale| stale.writes.front());
+        let age = first.map_or(Duration::ZERO, |write| now.since(*write));
+        self.end_cached_read(cycle, age);
+    }
+
+    /// A cache gives a value that is so old.
+    pub(super) fn end_cached_read(&mut self, cycle: u32, age: Duration) {
         let caller = self.caller_of(cycle);
         let (holder, thread) = (caller.process, caller.thread);
         self.tell(|timeline, now| timeline.begin_cache_work(now, holder, thread, "cached read"));
         if self.is_observing {
-            let age = match self.stale.get(&(holder, process, object)) {
-                Some(stale) => stale.writes.front().map_or(Duration::ZERO, |write| now.since(*write)),
-                None => Duration::ZERO,
-            };
             let class = self.class_of(cycle);
             self.classes[class].staleness.saturating_record(age.as_nanos() as u64);
         }
@@ -153,7 +170,7 @@ impl World<'_> {
         let mut awaited = 0;
         for holders in &all {
             let Holders { cache, class, processes } = holders;
-            if !has_room(cache, process, object) {
+            if !has_room(cache, process, object) || matches!(cache.mode, CacheMode::Asked(_)) {
                 continue;
             }
             // The reply tells the writer's own process.
@@ -163,6 +180,8 @@ impl World<'_> {
                 awaited += u32::from(self.add_update(outbox, (!is_noted).then_some(object), call));
             }
         }
+        let asking = all.iter().filter(|it| has_room(&it.cache, process, object));
+        self.log_write(process, object, asking);
         self.cache_plan.holders[usize::from(server)] = all;
         self.calls[call].awaited = awaited;
         if awaited > 0 {
@@ -224,7 +243,8 @@ impl World<'_> {
                 let Outbox { generation, cache, .. } = *outbox;
                 self.agenda.enter(now + cache.lag, Event::Lag { outbox: number, generation });
             }
-            CacheMode::Bounded => {}
+            // Those that ask have no outbox.
+            CacheMode::Bounded | CacheMode::Asked(_) => {}
         }
         false
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::MessageSizes;
+use super::asking::NO_QUESTION;
 use super::jobs::Message;
 use super::slab::{Queue, Queued};
 use super::wires::Toward;
@@ -20,7 +21,7 @@ pub(super) struct Call {
     pub(super) is_oneway: bool,
     /// The class at whose request it is made, directly or not.
     pub(super) class: u16,
-    priority: Option<i16>,
+    pub(super) priority: Option<i16>,
     /// The server.
     pub(super) server: u16,
     /// The operation, among those of all servers.
@@ -36,7 +37,7 @@ pub(super) struct Call {
     pub(super) object: u64,
     demand: Duration,
     steps: CallSteps,
-    sizes: MessageSizes,
+    pub(super) sizes: MessageSizes,
     /// The stream of what is drawn next: that of the cycle, which the call has until it returns.
     pub(super) draws: CycleDraws,
     /// Which of the operation's calls is next, and how often it has been made.
@@ -44,6 +45,8 @@ pub(super) struct Call {
     times: u32,
     /// Answers of caches, or parts of a job, that it waits for.
     pub(super) awaited: u32,
+    /// What it asks for a cache; [`NO_QUESTION`](super::asking::NO_QUESTION) for nothing.
+    pub(super) question: u32,
     /// The next one in a queue.
     next: u32,
 }
@@ -56,6 +59,8 @@ pub(super) enum Caller {
     Call(u32),
     /// A part of a job goes on.
     Job(u32),
+    /// A read that its cache could not answer at once.
+    Read(u32),
     /// Of a oneway: this thread, which was there for it alone.
     Writer(u32),
     /// Of a oneway: nothing goes on.
@@ -158,6 +163,7 @@ impl World<'_> {
             nested: 0,
             times: 0,
             awaited: 0,
+            question: NO_QUESTION,
             next: 0,
         };
         self.begin(call, from.connection);
@@ -194,13 +200,14 @@ impl World<'_> {
             nested: 0,
             times: 0,
             awaited: 0,
+            question: NO_QUESTION,
             next: 0,
         };
         self.begin(call, from.connection);
     }
 
     fn begin(&mut self, mut call: Call, connection: u32) {
-        if call.message != Message::Locate {
+        if call.message != Message::Locate && !call.message.is_of_caches() {
             self.calls_begun += 1;
         }
         let is_collocated = call.from == call.to;
@@ -210,6 +217,7 @@ impl World<'_> {
             call.steps.find = Duration::ZERO;
         } else {
             call.wire = self.wire(call.from, connection, call.to);
+            self.ask_with(&mut call);
         }
         let (host, thread, priority) =
             (self.processes[call.from as usize].host, call.from_thread, call.priority);
@@ -312,12 +320,16 @@ impl World<'_> {
     /// A thread takes a request.
     fn serve(&mut self, number: u32, thread: u32) {
         self.tell(|timeline, now| timeline.begin_service(now, number, thread));
-        let is_straight = self.calls[number].message == Message::Call && self.facts(number).is_straight;
+        let is_straight = match self.calls[number].message {
+            Message::Call => self.facts(number).is_straight,
+            message => message.is_of_caches(),
+        };
+        let telling = if is_straight { self.telling_time(number) } else { Duration::ZERO };
         let call = &mut self.calls[number];
         call.thread = thread;
         let CallSteps { find, execute, reply, .. } = call.steps;
         // What a thread does without a pause is one piece of work.
-        let time = if is_straight { find + execute + call.demand + reply } else { find };
+        let time = if is_straight { find + execute + call.demand + telling + reply } else { find };
         call.step = if is_straight { Step::Reply } else { Step::Find };
         self.work(number, time);
     }
@@ -446,8 +458,9 @@ impl World<'_> {
     }
 
     fn write_reply(&mut self, number: u32) -> bool {
+        let telling = self.telling_time(number);
         let call = &self.calls[number];
-        let time = if call.from == call.to { Duration::ZERO } else { call.steps.reply };
+        let time = if call.from == call.to { Duration::ZERO } else { telling + call.steps.reply };
         self.work_then(number, time, Step::Reply)
     }
 
@@ -464,6 +477,10 @@ impl World<'_> {
             }
             return self.end_call(number);
         }
+        if message == Message::Call && self.facts(number).is_straight && self.facts(number).tells_caches {
+            self.tell_caches(number);
+        }
+        self.tell_log(number);
         let lane = self.lane_of(server, number);
         if is_oneway {
             self.calls.free(number);
@@ -512,7 +529,8 @@ impl World<'_> {
         call.step = Step::Receive;
         let Call { from, from_thread, priority, steps, .. } = *call;
         let host = self.processes[from as usize].host;
-        if self.compute(host, from_thread, priority, steps.receive, Task::Call(number)) {
+        let time = steps.receive + self.taking_time(number);
+        if self.compute(host, from_thread, priority, time, Task::Call(number)) {
             self.end_call(number);
         }
     }
@@ -520,6 +538,7 @@ impl World<'_> {
     /// A call returns to its caller.
     fn end_call(&mut self, number: u32) {
         self.tell(|timeline, now| timeline.end_call(now, number));
+        self.take_answer(number);
         let call = &self.calls[number];
         let (caller, draws) = (call.caller, call.draws.clone());
         self.calls.free(number);
@@ -542,6 +561,7 @@ impl World<'_> {
                 self.ready.push_back(Task::Call(call));
             }
             Caller::Job(part) => self.part_goes_on(part),
+            Caller::Read(read) => self.read_goes_on(read, draws),
             Caller::Writer(thread) => self.spare_threads.push(thread),
             Caller::Nobody => {}
         }

@@ -198,8 +198,8 @@ impl World<'_> {
                 let drawn = cycle.draws.call_with(scenario, next, &mut client.turns, steps);
                 if class.cache.is_some() && operation.kind == OperationKind::Read {
                     let process = self.first_process[next.server] + drawn.process;
-                    if self.is_held(number, process, drawn.object) {
-                        return self.read_from_cache(number, process, drawn.object);
+                    if self.read_cached(number, (next.server as u16, process), drawn.object) {
+                        return;
                     }
                 }
                 let cycle = &mut self.cycles[number];

@@ -35,12 +35,23 @@ pub(super) enum Message {
     PassedOn { job: u32, index: u32 },
     /// The result of such a part.
     Told { job: u32 },
+    /// Of a cache: opens a session.
+    Open,
+    /// Of a cache: asks for an object's state.
+    Fill,
+    /// Of a cache: asks what has changed.
+    Probe,
 }
 
 impl Message {
     /// Whether a thread of the server's pool carries it out.
     pub(super) fn needs_a_pool(self) -> bool {
         !matches!(self, Message::Locate | Message::Told { .. })
+    }
+
+    /// Whether a cache asks it for itself.
+    pub(super) fn is_of_caches(self) -> bool {
+        matches!(self, Message::Open | Message::Fill | Message::Probe)
     }
 
     /// Whether it executes an operation of the scenario.
@@ -253,7 +264,12 @@ impl<'s> World<'s> {
     /// A message of a job has been carried out at its server, but for what follows there. True if the call goes on to its reply.
     pub(super) fn go_on_with_job(&mut self, call: u32) -> bool {
         let is_done = match self.calls[call].message {
-            Message::Call | Message::Resolve { .. } | Message::Locate => true,
+            Message::Call
+            | Message::Resolve { .. }
+            | Message::Locate
+            | Message::Open
+            | Message::Fill
+            | Message::Probe => true,
             Message::Run { job } => self.run_parts(call, job),
             Message::Forward { job } => {
                 self.pass_parts_on(call, job);

@@ -13,13 +13,14 @@
 //! - **Locks.** A request that finds its object (or its process) locked waits with its thread, in the order of arrival. No
 //!   priorities are inherited.
 //! - **Caches** are those of MinORB: a proxy that holds an object answers its reads, and servers send updates to those
-//!   that hold what is written. All objects that fit are held from the beginning. The ORB's own caches ask instead, and are
-//!   levels L1's and L2's.
+//!   that hold what is written. All objects that fit are held from the beginning. Or they are the ORB's own, which ask what has
+//!   changed, by messages and with calls.
 //! - **Jobs** send the messages of the four architectures: for two parts 12, 10, 11 and 6.
 //!
 //! What random numbers decide is drawn by [`ClientDraws`](crate::ClientDraws), as at level L1: so both levels make the same
 //! calls. One run of one scenario and one seed is always the same, and has the same digest.
 
+mod asking;
 mod caches;
 mod calls;
 mod clients;

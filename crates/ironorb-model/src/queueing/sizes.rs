@@ -51,13 +51,100 @@ impl MessageSizes {
     }
 }
 
+/// Messages of caching proxies that ask (`docs/wire.md`). Names and references are as long as they usually are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CacheSizes {
+    /// Asks what has changed.
+    pub(super) probe: MessageSizes,
+    /// Asks for a session.
+    pub(super) open: MessageSizes,
+    /// Asks an object for its state.
+    pub(super) fill: MessageSizes,
+}
+
+impl CacheSizes {
+    /// The request's context that asks for the end of the log: no data.
+    pub(super) const QUESTION: u64 = 8;
+    /// The request's context with a probe.
+    pub(super) const CARRIED_PROBE: u64 = 8 + 32;
+    /// The reply's context with the end of the log.
+    pub(super) const END: u64 = 8 + 24;
+    /// The data of that context as far as a carried probe's answer: the end of the log, the session, the token.
+    pub(super) const END_AND_PROBE: u64 = 24 + 8 + 8;
+    /// The body of a probe: the session, the position, the room.
+    pub(super) const PROBE_OCTETS: u64 = 16 + 8 + 8;
+    /// An answer without updates: what it is, the end of the log, how many updates.
+    pub(super) const ANSWER_OCTETS: u64 = 8 + 8 + 4;
+    /// An update: the object, its last write, the members, the length of their values, and one octet of these.
+    pub(super) const UNIT_OCTETS_MIN: u64 = 8 + 8 + 8 + 4 + 1;
+    /// The body of a fill: the interface, and the session.
+    pub(super) const FILL_OCTETS: u64 = (4_u64 + 21).next_multiple_of(8) + 16;
+    /// The results of a fill before the state: what they are, the object, its last write, the end of the log, the length.
+    pub(super) const FILLED_OCTETS: u64 = 8 + 8 + 8 + 8 + 4;
+    /// The same of a client without a session: what they are, the server's life, the cache object, the length.
+    pub(super) const UNKNOWN_OCTETS: u64 = 8 + 8 + CACHE_REFERENCE_OCTETS + 4;
+    /// A session: the server's life, and its number.
+    pub(super) const SESSION_OCTETS: u64 = 16;
+
+    fn of() -> CacheSizes {
+        let of_cache = |operation, octets| {
+            let target = target_with(&[0; CACHE_KEY_OCTETS]);
+            let code_sets = code_sets_context(TransmissionCodeSets::NATIVE);
+            let of = |contexts: &[_]| request_to(&target, operation, octets, contexts);
+            let (introduction, request) = (of(&[EncodedContexts::new(1, &code_sets)]), of(&[]));
+            MessageSizes { introduction, request, reply: 0 }
+        };
+        CacheSizes {
+            probe: of_cache("probe", CacheSizes::PROBE_OCTETS),
+            open: of_cache("open", 0),
+            fill: MessageSizes::of("_ironorb_fill", CacheSizes::FILL_OCTETS, 0, false),
+        }
+    }
+
+    /// A reply with the end of the log and a body of so many octets.
+    pub(super) fn reply_of(body_octets: u64) -> u64 {
+        REPLY_OCTETS + CacheSizes::END + body_octets
+    }
+
+    /// A reply whose context has so many octets of data.
+    pub(super) fn reply_with(data_octets: u64, body_octets: u64, has_priority: bool) -> u64 {
+        let priority = if has_priority { PRIORITY_OCTETS } else { 0 };
+        let head = REPLY_OCTETS + priority + 8 + data_octets;
+        if body_octets == 0 { head } else { head.next_multiple_of(8) + body_octets }
+    }
+}
+
+impl Default for CacheSizes {
+    fn default() -> Self {
+        CacheSizes::of()
+    }
+}
+
+/// A reply without contexts and body.
+const REPLY_OCTETS: u64 = 24;
+/// The context with a priority.
+const PRIORITY_OCTETS: u64 = 12;
+/// The key of the object that answers probes: a transient one with a number.
+const CACHE_KEY_OCTETS: usize = 27;
+/// A reference to that object, where the name of its host has six octets.
+const CACHE_REFERENCE_OCTETS: u64 = 152;
+
 fn request(operation: &str, body_octets: u64, contexts: &[EncodedContexts<'_>]) -> u64 {
+    request_to(&target(), operation, body_octets, contexts)
+}
+
+fn request_to(
+    target: &RequestTarget,
+    operation: &str,
+    body_octets: u64,
+    contexts: &[EncodedContexts<'_>],
+) -> u64 {
     let mut buf = Vec::new();
     let tail = OperationTail::new(operation);
     let name = ironorb_giop::message::OperationName::with_tail(operation, &tail);
     let start = MessageStart::request(
         &mut buf,
-        &target(),
+        target,
         TransmissionCodeSets::NATIVE,
         ID,
         Response::SyncWithTarget,
@@ -87,7 +174,11 @@ fn measured(start: Result<MessageStart, Misuse>, body_octets: u64, mut buf: Vec<
 }
 
 fn target() -> RequestTarget {
-    RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), &[0; OBJECT_KEY_OCTETS])
+    target_with(&[0; OBJECT_KEY_OCTETS])
+}
+
+fn target_with(key: &[u8]) -> RequestTarget {
+    RequestTarget::new(Version::V1_2, Some(TransmissionCodeSets::NATIVE), key)
 }
 
 const ID: RequestId = RequestId(1);

@@ -36,6 +36,9 @@ impl World<'_> {
             Message::Run { .. } => What::Message("job: run"),
             Message::Forward { .. } => What::Message("job: forward"),
             Message::Told { .. } => What::Message("job: result"),
+            Message::Open => What::Message("cache: open"),
+            Message::Fill => What::Message("cache: fill"),
+            Message::Probe => What::Message("cache: probe"),
         };
         let new = NewCall {
             call: number,

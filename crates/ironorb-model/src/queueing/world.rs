@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::asking::Sessions;
 use super::caches::{Batch, CachePlan, Outbox, StaleObject};
 use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
@@ -13,7 +14,7 @@ use super::slab::{Queue, Slab, Table};
 use super::wires::{Links, Wire};
 use super::{CALLS_MAX, QueueingError};
 use crate::record::Timeline;
-use crate::scenario::{OperationKind, Scenario, ServerLock};
+use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
     Agenda, CallSteps, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns,
 };
@@ -52,6 +53,7 @@ pub(super) struct World<'s> {
     pub(super) cycles: Slab<CycleState>,
     pub(super) jobs: Slab<Job>,
     pub(super) cache_plan: CachePlan,
+    pub(super) sessions: Sessions,
     pub(super) outboxes: Vec<Outbox>,
     pub(super) batches: Slab<Batch>,
     pub(super) stale: Table<(u32, u32, u64), StaleObject>,
@@ -131,7 +133,7 @@ pub(super) struct OperationFacts {
     pub(super) is_oneway: bool,
     pub(super) sleeps: bool,
     pub(super) lock: ServerLock,
-    /// Whether a thread carries it out without a pause: nothing to lock, to sleep, to call or to tell.
+    /// Whether a thread carries it out without a pause: nothing to lock, to sleep, to call or to send.
     pub(super) is_straight: bool,
     pub(super) tells_caches: bool,
 }
@@ -173,6 +175,7 @@ impl<'s> World<'s> {
             cycles: Slab::default(),
             jobs: Slab::default(),
             cache_plan: CachePlan::default(),
+            sessions: Sessions::default(),
             outboxes: Vec::new(),
             batches: Slab::default(),
             stale: Table::default(),
@@ -194,6 +197,7 @@ impl<'s> World<'s> {
         world.add_servers()?;
         world.add_clients()?;
         world.plan_caches();
+        world.plan_asking();
         world.add_operations();
         Ok(world)
     }
@@ -241,8 +245,11 @@ impl<'s> World<'s> {
                     let (request, reply) = (operation.request_octets.into(), operation.reply_octets.into());
                     MessageSizes::of(operation.wire_name(), request, reply, has_priority)
                 });
-                let tells_caches =
-                    operation.kind == OperationKind::Write && !self.cache_plan.holders[number].is_empty();
+                let holders = &self.cache_plan.holders[number];
+                let tells_caches = operation.kind == OperationKind::Write && !holders.is_empty();
+                // A write waits for none that asks.
+                let sends_updates =
+                    tells_caches && holders.iter().any(|it| !matches!(it.cache.mode, CacheMode::Asked(_)));
                 self.operations.push(OperationFacts {
                     sizes,
                     steps: CallSteps::fixed(&self.scenario.dwell, operation),
@@ -252,7 +259,7 @@ impl<'s> World<'s> {
                     is_straight: server.lock == ServerLock::None
                         && !operation.sleeps
                         && operation.calls.is_empty()
-                        && !tells_caches,
+                        && !sends_updates,
                     tells_caches,
                 });
             }

@@ -43,6 +43,11 @@ pub fn experiments_csv(experiments: &[Experiment], origin: &Origin) -> String {
             if experiment.hits(class).count > 0 {
                 line(name, "cache_hits", experiment.hits(class));
             }
+            let [probes, carried] = experiment.probes(class);
+            if probes.count > 0 {
+                line(name, "cache_probes_per_s", probes);
+                line(name, "cache_probes_carried_per_s", carried);
+            }
         }
         for resource in resources(experiment) {
             line(&resource.name, "utilisation", experiment.utilisation(&resource.name));

@@ -38,6 +38,7 @@ fn experiment_value(experiment: &Experiment) -> Value {
     let classes = names.iter().enumerate().map(|(number, class)| {
         let all = experiment.all_responses(number);
         let stale = experiment.all_staleness(number);
+        let [probes, carried] = experiment.probes(number);
         let percentiles = |all: &Histogram<u64>| {
             let of = |(at, name): &(f64, &str)| {
                 let value = (!all.is_empty()).then(|| all.value_at_quantile(*at) as f64 / 1e9);
@@ -53,6 +54,8 @@ fn experiment_value(experiment: &Experiment) -> Value {
             "response_s": interval(&experiment.response(number)),
             "response_percentiles_s": percentiles(&all),
             "cache_hits": interval(&experiment.hits(number)),
+            "cache_probes_per_s": interval(&probes),
+            "cache_probes_carried_per_s": interval(&carried),
             "staleness_percentiles_s": percentiles(&stale),
         })
     });

@@ -152,6 +152,18 @@ impl Experiment {
         })
     }
 
+    /// Questions of a class's caches in a second: by messages of their own, and with calls. Of no run if its caches ask nothing.
+    pub fn probes(&self, class: usize) -> [Interval; 2] {
+        let of = |count: fn(&crate::ClassObservations) -> u64| {
+            self.interval(|run| {
+                let seen = &run.classes[class];
+                let asks = seen.cache_probes + seen.cache_probes_carried > 0;
+                asks.then(|| count(seen) as f64 / run.span.as_secs_f64())
+            })
+        };
+        [of(|seen| seen.cache_probes), of(|seen| seen.cache_probes_carried)]
+    }
+
     /// How much of a resource is used.
     pub fn utilisation(&self, resource: &str) -> Interval {
         self.interval(|run| {

@@ -122,6 +122,14 @@ fn classes(text: &mut String, experiment: &Experiment) {
                 shown_time(stale.value_at_quantile(0.99) as f64 / 1e9),
                 shown_time(stale.max() as f64 / 1e9),
             );
+            let [probes, carried] = experiment.probes(class);
+            if probes.count > 0 {
+                let (probes, carried) = (shown(probes.mean), shown(carried.mean));
+                let _ = writeln!(
+                    text,
+                    "{name}: caches asked what has changed {probes}/s, and with calls {carried}/s"
+                );
+            }
         }
     }
 }

@@ -117,8 +117,10 @@ keys! {
     "[classes.cache]" {
         "lag" "time up to 1 hour" "needed" "how stale a read may be";
         "capacity" "share up to 100 %" "100 %" "the part of the objects that fits";
-        "update_octets" "1 to 1,000,000" "needed" "octets of an update in a message";
-        "mode" "`bounded`, `push` or `linearizable`" "`bounded`" "how updates leave: together, at once, or at once with writes that wait for the holders";
+        "update_octets" "1 to 1,000,000" "needed" "octets of an update in a message; with mode `asked` 28 of them stand before its values";
+        "mode" "`bounded`, `push`, `linearizable` or `asked`" "`bounded`" "how updates leave: together, at once, at once with writes that wait for the holders, or when holders ask, as the ORB's own caching proxies do";
+        "carried_probes" "0 to 255" "16" "of mode `asked`: how many calls ask with their requests after a read that had to ask their server";
+        "warm" "true or false" "true" "of mode `asked`: whether all that fits is held from the beginning; else the first read of an object asks for its state";
     }
     "[dwell]" {
         "profile" "name of a file" "none" "a profile that `ironorb sim calibrate` has written, with the times of a machine; the times beside it take precedence";
@@ -138,6 +140,8 @@ keys! {
         "thread_switch" "distribution of times" "0s" "either side: from the wake-up of a thread that waits to its first instruction";
         "cached_read" "distribution of times" "0s" "client: a read that its cache answers";
         "apply_update" "distribution of times" "0s" "client: taking one update into its cache";
+        "tell_update" "distribution of times" "0s" "server, with caches of mode `asked`: noting a write for a holder, and having it in an answer";
+        "carry_probe" "distribution of times" "0s" "either side: a question of a cache that a call carries, and its answer, beside the updates in it";
         "per_kilo_octet" "time up to 1 s" "0s" "either side, for each 1,000 octets of a body: marshalling or reading them";
         "thread_pause" "list of pairs of times up to 1 hour and 1 s" "none" "points `[pause, more]`: what work takes longer when its thread has not run for so long; logarithmic between two points";
         "processor_pause" "list of pairs of times up to 1 hour and 1 s" "none" "the same by how long the processor has run no thread";

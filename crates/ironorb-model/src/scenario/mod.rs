@@ -14,6 +14,7 @@ use crate::PauseTimes;
 pub use fields::Profiles;
 pub use keys::{KEYS, Key, markdown};
 pub use problem::Problem;
+pub(crate) use read::CACHE_MODES;
 pub use read::{read, read_with};
 pub use write::write;
 
@@ -333,6 +334,22 @@ pub enum CacheMode {
     Push,
     /// At once; a write waits for those that hold the object.
     Linearizable,
+    /// When holders ask what has changed, as the ORB's own caching proxies do.
+    Asked(Asking),
+}
+
+/// How holders ask what has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asking {
+    /// After a read that had to ask a server, so many of the next calls to it ask with their requests.
+    pub carried_probes: u8,
+    /// Whether all that fits is held from the beginning. Else the first read of an object asks for its state.
+    pub is_warm: bool,
+}
+
+impl Asking {
+    /// As the ORB's settings are; all is held from the beginning.
+    pub const DEFAULT: Asking = Asking { carried_probes: 16, is_warm: true };
 }
 
 /// How long each step of a call takes on a processor of speed 1. MinORB's simulator has these states.
@@ -360,6 +377,10 @@ pub struct DwellTimes {
     pub cached_read: Spread,
     /// Client: taking one update into its cache.
     pub apply_update: Spread,
+    /// Server: noting a write for a holder that asks, and having it in an answer.
+    pub tell_update: Spread,
+    /// Either side: a question of a cache that a call carries, and its answer, beside the updates in it.
+    pub carry_probe: Spread,
     /// For each 1,000 octets of a body, marshalled or read: a single one often takes less than a nanosecond.
     pub per_kilo_octet: Duration,
     /// What the work of a thread takes longer after a pause.
@@ -432,6 +453,8 @@ impl Default for DwellTimes {
             thread_switch: none(),
             cached_read: none(),
             apply_update: none(),
+            tell_update: none(),
+            carry_probe: none(),
             per_kilo_octet: Duration::ZERO,
             pauses: PauseTimes::default(),
         }

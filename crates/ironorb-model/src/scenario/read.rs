@@ -639,14 +639,37 @@ impl<'t> Reader<'t> {
         for key in ["lag", "update_octets"] {
             self.needed(fields, key);
         }
+        let mode = self.word(fields, "mode", CACHE_MODES).unwrap_or(CacheMode::Bounded);
         Cache {
             lag: self
                 .of_kind(&TIME, fields, "lag", Duration::ZERO..=Duration::from_secs(3_600))
                 .unwrap_or_default(),
             capacity: self.of_kind(&SHARE, fields, "capacity", 0.0..=1.0).unwrap_or(1.0),
             update_octets: self.of_kind(&NUMBER, fields, "update_octets", 1..=1_000_000).unwrap_or(1) as u32,
-            mode: self.word(fields, "mode", CACHE_MODES).unwrap_or(CacheMode::Bounded),
+            mode: self.cache_mode(fields, mode),
         }
+    }
+
+    /// The mode with what stands beside it.
+    fn cache_mode(&mut self, fields: &Fields<'t>, mode: CacheMode) -> CacheMode {
+        let keys = ["carried_probes", "warm"];
+        if let CacheMode::Asked(default) = mode {
+            let carried_probes = self.of_kind(&NUMBER, fields, keys[0], 0..=u64::from(u8::MAX));
+            return CacheMode::Asked(Asking {
+                carried_probes: carried_probes.map_or(default.carried_probes, |number| number as u8),
+                is_warm: match self.value(fields, keys[1]) {
+                    Some(_) => self.truth(fields, keys[1]),
+                    None => default.is_warm,
+                },
+            });
+        }
+        for key in keys {
+            if let Some(value) = self.value(fields, key) {
+                let message = format!("`{key}` belongs to caches that ask");
+                self.problem(value.span().start, message, "leave it out, or write `mode = \"asked\"`");
+            }
+        }
+        mode
     }
 
     fn dwell(&mut self, fields: &Fields<'t>) -> DwellTimes {
@@ -662,6 +685,8 @@ impl<'t> Reader<'t> {
             thread_switch,
             cached_read,
             apply_update,
+            tell_update,
+            carry_probe,
             per_kilo_octet,
             pauses,
         } = self.profile(fields);
@@ -677,6 +702,8 @@ impl<'t> Reader<'t> {
             thread_switch: self.spread_or(fields, "thread_switch", thread_switch),
             cached_read: self.spread_or(fields, "cached_read", cached_read),
             apply_update: self.spread_or(fields, "apply_update", apply_update),
+            tell_update: self.spread_or(fields, "tell_update", tell_update),
+            carry_probe: self.spread_or(fields, "carry_probe", carry_probe),
             per_kilo_octet: self
                 .of_kind(&TIME, fields, "per_kilo_octet", Duration::ZERO..=SECOND)
                 .unwrap_or(per_kilo_octet),
@@ -835,8 +862,12 @@ pub(super) const ARCHITECTURES: &[(&str, Architecture)] = &[
     ("synchronous", Architecture::Synchronous),
 ];
 
-pub(super) const CACHE_MODES: &[(&str, CacheMode)] =
-    &[("bounded", CacheMode::Bounded), ("push", CacheMode::Push), ("linearizable", CacheMode::Linearizable)];
+pub(crate) const CACHE_MODES: &[(&str, CacheMode)] = &[
+    ("bounded", CacheMode::Bounded),
+    ("push", CacheMode::Push),
+    ("linearizable", CacheMode::Linearizable),
+    ("asked", CacheMode::Asked(Asking::DEFAULT)),
+];
 
 const PLACEMENTS: &[(&str, Placement)] = &[
     ("one-core", Placement::OneCore),

@@ -143,7 +143,14 @@ impl File {
             self.line("lag", time(cache.lag));
             self.line("capacity", number(cache.capacity));
             self.line("update_octets", cache.update_octets);
-            self.line("mode", word(CACHE_MODES, cache.mode));
+            match cache.mode {
+                CacheMode::Asked(Asking { carried_probes, is_warm }) => {
+                    self.line("mode", text("asked"));
+                    self.line("carried_probes", carried_probes);
+                    self.line("warm", is_warm);
+                }
+                mode => self.line("mode", word(CACHE_MODES, mode)),
+            }
         }
     }
 
@@ -161,6 +168,8 @@ impl File {
             ("thread_switch", &dwell.thread_switch),
             ("cached_read", &dwell.cached_read),
             ("apply_update", &dwell.apply_update),
+            ("tell_update", &dwell.tell_update),
+            ("carry_probe", &dwell.carry_probe),
         ] {
             self.line(key, spread(value));
         }

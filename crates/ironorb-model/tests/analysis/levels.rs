@@ -37,6 +37,8 @@ fn dwell() -> DwellTimes {
         thread_switch: fixed(256),
         cached_read: fixed(3),
         apply_update: fixed(5),
+        tell_update: fixed(5),
+        carry_probe: fixed(5),
         per_kilo_octet: Duration::from_micros(10),
         ..DwellTimes::default()
     }

@@ -74,7 +74,10 @@ impl Setting {
                 }
             }
             Setting::Mode(class, mode) => {
-                if let Some(cache) = &mut scenario.classes[class].cache {
+                // What stands beside the mode stays, where it asks already.
+                if let Some(cache) = &mut scenario.classes[class].cache
+                    && !matches!((cache.mode, mode), (CacheMode::Asked(_), CacheMode::Asked(_)))
+                {
                     cache.mode = mode;
                 }
             }

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Change, Choice, Setting, Target};
-use crate::scenario::{Architecture, CacheMode, Cycle, Problem, Scenario};
+use crate::scenario::{Architecture, CACHE_MODES, Cycle, Problem, Scenario};
 
 /// What a file says of planning.
 #[derive(Debug, Clone, PartialEq)]
@@ -294,7 +294,7 @@ impl What {
                 (lag <= LAG_MAX).then(|| (Setting::Lag(class, lag), lag.as_secs_f64(), text.to_owned()))
             }
             What::Mode(class) => {
-                let (word, mode) = *MODES.iter().find(|(word, _)| value.as_str() == Some(word))?;
+                let (word, mode) = *CACHE_MODES.iter().find(|(word, _)| value.as_str() == Some(word))?;
                 Some((Setting::Mode(class, mode), 0.0, word.to_owned()))
             }
             What::Job(class) => {
@@ -354,9 +354,6 @@ fn bandwidth(text: &str) -> Option<u64> {
 
 const UNITS: &[(&str, u64)] =
     &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
-
-const MODES: &[(&str, CacheMode)] =
-    &[("bounded", CacheMode::Bounded), ("push", CacheMode::Push), ("linearizable", CacheMode::Linearizable)];
 
 const ARCHITECTURES: &[(&str, Architecture)] = &[
     ("sequential", Architecture::Sequential),
