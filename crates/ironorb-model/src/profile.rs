@@ -148,6 +148,15 @@ pub struct CachedRow {
     pub objects: u64,
     /// Such a read, in nanoseconds.
     pub read_ns: f64,
+    /// The client: taking an update that an answer has.
+    #[serde(default)]
+    pub apply_ns: f64,
+    /// The server: noting a write, and having it in an answer.
+    #[serde(default)]
+    pub tell_ns: f64,
+    /// Either side: a question that a call carries, and its answer.
+    #[serde(default)]
+    pub carry_ns: f64,
 }
 
 /// Wake-ups of a thread that waits at a socket.
@@ -250,7 +259,9 @@ impl Profile {
             take("wake_ups", &[&row.wake_up.all()[..], &row.send.all(), &[row.idle_ns]].concat());
         }
         self.bodies.iter().for_each(|row| take("bodies.per_kilo_octet_ns", &[row.per_kilo_octet_ns]));
-        self.cached_reads.iter().for_each(|row| take("cached_reads.read_ns", &[row.read_ns]));
+        for row in &self.cached_reads {
+            take("cached_reads", &[row.read_ns, row.apply_ns, row.tell_ns, row.carry_ns]);
+        }
         self.sleep.iter().for_each(|times| take("sleep", &times.all()));
         match numbers.into_iter().find(|(_, number)| !(0.0..=NS_MAX).contains(number)) {
             Some((what, number)) => Err(ProfileError::Number { what, number: number.to_string() }),
@@ -265,6 +276,7 @@ impl Profile {
     pub fn dwell(&self, situation: &Situation) -> Result<DwellTimes, ProfileError> {
         let (steps, switch) = self.steps(situation)?;
         let fixed = |ns: f64| Spread::Fixed(nanoseconds(ns));
+        let cached = |of: fn(&CachedRow) -> f64| fixed(self.cached_ns(situation.objects, of));
         Ok(DwellTimes {
             find_proxy: fixed(steps.find_proxy),
             write_request: fixed(steps.write_request),
@@ -275,10 +287,10 @@ impl Profile {
             write_reply: fixed(steps.write_reply),
             read_reply: fixed(steps.read_reply),
             thread_switch: switch.spread(),
-            cached_read: fixed(self.cached_read_ns(situation.objects)),
-            apply_update: fixed(0.0),
-            tell_update: fixed(0.0),
-            carry_probe: fixed(0.0),
+            cached_read: cached(|row| row.read_ns),
+            apply_update: cached(|row| row.apply_ns),
+            tell_update: cached(|row| row.tell_ns),
+            carry_probe: cached(|row| row.carry_ns),
             per_kilo_octet: nanoseconds(self.per_kilo_octet_ns(situation)?),
             pauses: match situation.idle {
                 None => self.pauses(situation.placement),
@@ -340,8 +352,8 @@ impl Profile {
         Ok((steps.at_least_zero(), switch))
     }
 
-    fn cached_read_ns(&self, objects: u64) -> f64 {
-        let rows = self.cached_reads.iter().map(|row| (row.objects as f64, row.read_ns)).collect();
+    fn cached_ns(&self, objects: u64, of: fn(&CachedRow) -> f64) -> f64 {
+        let rows = self.cached_reads.iter().map(|row| (row.objects as f64, of(row))).collect();
         interpolated(rows, objects as f64).map_or(0.0, |(low, high, part)| low + (high - low) * part)
     }
 
@@ -513,8 +525,14 @@ mod tests {
                 per_kilo_octet_ns: 120.4,
             }],
             cached_reads: vec![
-                CachedRow { objects: 1, read_ns: 30.0 },
-                CachedRow { objects: 10_000, read_ns: 70.0 },
+                CachedRow { objects: 1, read_ns: 30.0, apply_ns: 200.0, tell_ns: 300.0, carry_ns: 100.0 },
+                CachedRow {
+                    objects: 10_000,
+                    read_ns: 70.0,
+                    apply_ns: 600.0,
+                    tell_ns: 500.0,
+                    carry_ns: 100.0,
+                },
             ],
             wake_ups: vec![WakeUpRow {
                 placement: Placement::CoreEach,
@@ -566,6 +584,9 @@ mod tests {
         assert_eq!(ns(&dwell(ms(1), 1_000_000).find_object), 400);
         assert_eq!(ns(&dwell(ms(1), 1_000).write_request), 4_000);
         assert_eq!(ns(&dwell(ms(1), 100).cached_read), 50);
+        let of_updates = dwell(ms(1), 100);
+        let of_updates = [&of_updates.apply_update, &of_updates.tell_update, &of_updates.carry_probe];
+        assert_eq!(of_updates.map(ns), [400, 400, 100]);
         assert_eq!(dwell(ms(1), 1).body(10_000), Duration::from_nanos(1_200));
         let missing = profile.dwell(&Situation::default()).unwrap_err().to_string();
         assert!(missing.contains("CoreEach"), "{missing}");

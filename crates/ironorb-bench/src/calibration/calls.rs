@@ -18,7 +18,7 @@ use crate::caching::stage::{Setup, Stage};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
 use crate::generated::bench::{BinStruct, Echo as _, EchoAsync as _, EchoRef};
-use crate::generated_cases::caching_cases::ItemRef;
+use crate::generated_cases::caching_cases::{Item as _, ItemRef};
 use crate::machine::{Layout, pin};
 use crate::measure::{Sample, thread_nanos};
 use crate::options::Sides;
@@ -59,6 +59,9 @@ const BODY: usize = 8 << 10;
 
 /// Turns of calls one after another: the one in the middle counts, so that a disturbance of some does not.
 const TURNS: usize = 11;
+
+/// How many calls ask with their requests after a read that had to ask: the setting `cacheCarriedProbes`.
+const CARRIED: usize = 16;
 
 impl Caller<'_> {
     fn echo(&self) -> Result<Served, BenchError> {
@@ -184,6 +187,7 @@ impl Caller<'_> {
             let mut random = fastrand::Rng::with_seed(11);
             let mut item = || &client.items[random.usize(..client.items.len())];
             let remote = ReadOptions::new().remote();
+            let mut more = More::default();
             // Calls of one object have a row already.
             if count > 1 {
                 let read = |item: &ItemRef| {
@@ -191,12 +195,14 @@ impl Caller<'_> {
                     Ok(())
                 };
                 let (mut of_all, mut of_one) = (|| read(item()), || read(&client.items[0]));
-                let more = More::of(self.calls(), &mut of_all, &mut of_one, stage.process())?;
+                more = More::of(self.calls(), &mut of_all, &mut of_one, stage.process())?;
                 calls.push(self.row(&base.and(more), count, 1, more.server_ns.max(0.0)));
             }
             if self.layout.client == self.layout.server {
                 client.hold(count as usize)?;
-                cached.push(CachedRow { objects: count, read_ns: self.cached_read(&mut || item().value())? });
+                let server = stage.process();
+                let of_calls = [base.client_ns + more.client_ns, base.server_ns + more.server_ns];
+                cached.push(self.cached(&client.items, server, of_calls)?);
             }
             client.end()?;
             stage.end()?;
@@ -204,20 +210,72 @@ impl Caller<'_> {
         Ok((calls, cached))
     }
 
-    fn cached_read<E>(&self, read: &mut dyn FnMut() -> Result<i32, E>) -> Result<f64, BenchError>
-    where
-        BenchError: From<E>,
-    {
-        let reads = self.options.choose(1_000, 100_000);
+    /// Reads of random objects that are held, and what writes of them cost their holder, beside calls that take so long at either side.
+    fn cached(
+        &self,
+        items: &[ItemRef],
+        server: &Process,
+        [call_at_client, call_at_server]: [f64; 2],
+    ) -> Result<CachedRow, BenchError> {
+        let mut random = fastrand::Rng::with_seed(12);
+        let mut place = || random.usize(..items.len());
+        let remote = ReadOptions::new().remote();
+        let call = |item: &ItemRef| -> Result<(), BenchError> {
+            black_box(item.value_with(&remote)?);
+            Ok(())
+        };
+        let read_ns = self.cached_read(&mut place, items, &call)?;
+        // A read behind a write of the same client: all writes but each 17th carry the question of the read.
+        let places: Vec<usize> = (0..self.calls()).map(|_| place()).collect();
+        let mut next = places.iter().cycle();
+        let mut write_and_read = || {
+            let [written, read] = [(); 2].map(|()| *next.next().unwrap_or(&0));
+            items[written].write(black_box(9))?;
+            black_box(items[read].value()?);
+            Ok(())
+        };
+        let mut others = places.iter().cycle();
+        let mut calls = || call(&items[*others.next().unwrap_or(&0)]);
+        let written = More::of(self.calls(), &mut write_and_read, &mut calls, server)?;
+        // A read that must be new asks, and the calls behind it do so, too, where nothing has changed.
+        let new = ReadOptions::new().lag(Duration::ZERO);
+        let mut many = places.iter().cycle();
+        let mut ask_and_call = || {
+            black_box(items[*many.next().unwrap_or(&0)].value_with(&new)?);
+            many.by_ref().take(CARRIED).try_for_each(|place| call(&items[*place]))
+        };
+        let mut only_call = || (0..=CARRIED).try_for_each(|_| calls());
+        let asked = More::of(self.calls() / CARRIED, &mut ask_and_call, &mut only_call, server)?;
+        let carry_ns = (asked.response_ns / (2 * CARRIED) as f64).max(0.0);
+        let (apart, carried) = (1.0 / (CARRIED + 1) as f64, CARRIED as f64 / (CARRIED + 1) as f64);
+        let rest = |more: f64, call: f64| tenth((more - carry_ns * carried - call * apart).max(0.0));
+        Ok(CachedRow {
+            objects: items.len() as u64,
+            read_ns: tenth(read_ns),
+            apply_ns: rest(written.client_ns - read_ns, call_at_client),
+            tell_ns: rest(written.server_ns, call_at_server),
+            carry_ns: tenth(carry_ns),
+        })
+    }
+
+    /// Reads between calls, as programs make them: what these need of the processor's caches reads do not find there.
+    fn cached_read(
+        &self,
+        place: &mut dyn FnMut() -> usize,
+        items: &[ItemRef],
+        call: &dyn Fn(&ItemRef) -> Result<(), BenchError>,
+    ) -> Result<f64, BenchError> {
+        let batch = self.options.choose(50, 1_000);
         let mut of_turns = Vec::new();
         for _ in 0..TURNS {
+            (0..batch).try_for_each(|_| call(&items[place()]))?;
             let begun = Instant::now();
-            for _ in 0..reads {
-                black_box(read()?);
+            for _ in 0..batch {
+                black_box(items[place()].value()?);
             }
-            of_turns.push(begun.elapsed().as_nanos() as f64 / f64::from(reads));
+            of_turns.push(begun.elapsed().as_nanos() as f64 / f64::from(batch));
         }
-        Ok((middle(of_turns, |ns| *ns) * 10.0).round() / 10.0)
+        Ok(middle(of_turns, |ns| *ns))
     }
 
     /// `lookup_ns` of the server's time is known to be spent on finding the object.
@@ -233,6 +291,10 @@ impl Caller<'_> {
         steps.find_object += lookup_ns;
         row(self.placement, &seen, steps, objects, in_flight)
     }
+}
+
+fn tenth(ns: f64) -> f64 {
+    (ns * 10.0).round() / 10.0
 }
 
 /// Threads that keep processors busy whenever nothing else runs there.
@@ -432,7 +494,7 @@ impl Seen {
 type Call<'a> = &'a mut dyn FnMut() -> Result<(), BenchError>;
 
 /// What calls of one kind take more than those of another, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct More {
     response_ns: f64,
     client_ns: f64,
