@@ -23,8 +23,6 @@ pub(super) struct Call {
     pub(super) from: u32,
     /// The process that is called.
     pub(super) to: u32,
-    /// Which of the connections from one to the other.
-    pub(super) connection: u32,
     pub(super) drawn: DrawnCall,
     /// The stream of what is drawn next: that of the cycle, which the call has until it returns.
     draws: CycleDraws,
@@ -113,7 +111,7 @@ impl World<'_> {
         &mut self,
         caller: Caller,
         class: u32,
-        (from, from_thread, connection): (u32, u32, u32),
+        (from, from_thread): (u32, u32),
         call: &scenario::Call,
         draws: CycleDraws,
         drawn: DrawnCall,
@@ -128,7 +126,6 @@ impl World<'_> {
             operation: call.operation as u32,
             from,
             to,
-            connection,
             drawn,
             draws,
             step: Step::Request,
@@ -380,7 +377,7 @@ impl World<'_> {
                 let draws = &mut self.calls[call].draws;
                 let drawn = draws.call(scenario, next, &mut self.processes[to as usize].turns);
                 let draws = if is_oneway { draws.split() } else { draws.clone() };
-                self.begin_call(Caller::Call(call), class, (to, thread, 0), next, draws, drawn);
+                self.begin_call(Caller::Call(call), class, (to, thread), next, draws, drawn);
                 return false;
             }
             self.calls[call].nested += 1;

@@ -12,8 +12,6 @@ use crate::MachinesError;
 pub(super) struct Client {
     class: u32,
     process: u32,
-    /// Which of the connections of its process it uses.
-    connection: u32,
     /// Threads without a cycle. A closed client has one.
     free_threads: Vec<u32>,
     draws: ClientDraws,
@@ -71,7 +69,7 @@ impl World<'_> {
                     }
                     for number in 0..*clients {
                         let process = first + number % in_use;
-                        self.add_client(index, process, number / in_use, number, true);
+                        self.add_client(index, process, number, true);
                         let client = self.clients.len() as u32 - 1;
                         let wait = self.clients[client as usize].draws.wait(think);
                         self.agenda.enter(Time::ZERO + wait, Event::Begins { client });
@@ -81,7 +79,7 @@ impl World<'_> {
                     let first_client = self.clients.len() as u32;
                     for host in 0..count {
                         let process = self.add_process(first_host + host, None, None);
-                        self.add_client(index, process, 0, host, false);
+                        self.add_client(index, process, host, false);
                     }
                     let draws = ClientDraws::of(self.seed, index, 0);
                     let class = index as u32;
@@ -93,12 +91,12 @@ impl World<'_> {
         Ok(())
     }
 
-    fn add_client(&mut self, class: usize, process: u32, connection: u32, number: u32, is_closed: bool) {
+    fn add_client(&mut self, class: usize, process: u32, number: u32, is_closed: bool) {
         let free_threads = if is_closed { vec![self.add_thread()] } else { Vec::new() };
         let draws = ClientDraws::of(self.seed, class, number);
         let class = class as u32;
         let (turns, cycles) = (Turns::default(), u64::from(number));
-        self.clients.push(Client { class, process, connection, free_threads, draws, turns, cycles });
+        self.clients.push(Client { class, process, free_threads, draws, turns, cycles });
     }
 
     /// A closed client has thought.
@@ -166,7 +164,7 @@ impl World<'_> {
     pub(super) fn next_call_of_cycle(&mut self, cycle: u32) {
         let scenario = self.scenario;
         let CycleState { client, thread, kind, .. } = self.cycles[cycle];
-        let Client { class, process, connection, .. } = self.clients[client as usize];
+        let Client { class, process, .. } = self.clients[client as usize];
         while let Some(next) =
             calls_of(&scenario.classes[class as usize], kind).get(self.cycles[cycle].call as usize)
         {
@@ -176,8 +174,7 @@ impl World<'_> {
                 let draws = &mut self.cycles[cycle].draws;
                 let drawn = draws.call(scenario, next, &mut self.clients[client as usize].turns);
                 let draws = if is_oneway { draws.split() } else { draws.clone() };
-                let from = (process, thread, connection);
-                return self.begin_call(Caller::Cycle(cycle), class, from, next, draws, drawn);
+                return self.begin_call(Caller::Cycle(cycle), class, (process, thread), next, draws, drawn);
             }
             self.cycles[cycle].call += 1;
             self.cycles[cycle].times = 0;

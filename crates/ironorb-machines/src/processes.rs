@@ -1,6 +1,5 @@
 //! Processes: each has an ORB and its engines, made when the first call needs them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ironorb::engine::{
@@ -15,12 +14,12 @@ use ironorb::rt::{Priority, PriorityMapping, PriorityModel, RealTimeConfig, RtCu
 use ironorb::{ObjectRef, Orb, OrbBuilder, PoaPolicies};
 use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::scenario::{self, ServerLock};
-use ironorb_model::{Load, ResourceObservations, Time, Turns};
+use ironorb_model::{Load, Place, ResourceObservations, Table, Time, Turns};
 
 use super::bodies::{self, Bodies};
+use super::calls::Call;
 use super::hosts::HostNumber;
 use super::list::CallQueue;
-use super::slab::Numbers;
 use super::wires::{Segment, Toward, Wire};
 use super::world::{Event, World};
 use crate::MachinesError;
@@ -46,7 +45,7 @@ pub(super) struct Machines {
     pub(super) client: ClientEngine,
     pub(super) server: ServerEngine,
     /// What is known of the processes that it calls.
-    peers: HashMap<u32, Peer, Numbers>,
+    peers: Table<u32, Peer>,
     /// The numbers of the connections that it has made.
     wires: Vec<u32>,
     /// A reference to one of its own objects, for peers.
@@ -61,8 +60,6 @@ struct Peer {
     /// The object that was called last, and the reference to it.
     object: u64,
     reference: ObjectRef,
-    /// The connections by caller; [`NONE`] where there is none.
-    wires: Vec<u32>,
 }
 
 /// A reference to one object of a process, as peers get it.
@@ -181,7 +178,7 @@ impl World<'_> {
         if !self.machines(from)?.peers.contains_key(&to) {
             let ior = self.machines(to)?.own()?.ior.clone();
             let reference = self.machines(from)?.orb.ior_to_object(ior)?;
-            let peer = Peer { object: 0, reference, wires: Vec::new() };
+            let peer = Peer { object: 0, reference };
             self.machines(from)?.peers.insert(to, peer);
         }
         let mut key = [0; KEY_BYTES_MAX];
@@ -198,11 +195,17 @@ impl World<'_> {
 
     /// Gives a call to its client's engine, which writes the request or has the servant of the same process run.
     pub(super) fn begin_at_engine(&mut self, call: u32) -> Result<(), MachinesError> {
-        let (from, to) = (self.calls[call].from, self.calls[call].to);
+        let Call { from, to, from_thread, .. } = self.calls[call];
+        // A call within the process needs no connection, and does not number its thread.
+        let known = (from != to).then(|| self.connections.of_thread(from, from_thread, to));
+        let caller = match known {
+            Some(Ok(wire)) => self.wires[wire as usize].place.number as usize,
+            Some(Err(place)) => place.number as usize,
+            None => 0,
+        };
         let object = self.reference(from, to, self.calls[call].drawn.object)?;
         let (server, operation) = self.calls[call].names();
         let octets = self.scenario.servers[server].operations[operation].request_octets;
-        let caller = self.calls[call].connection as usize;
         let event = ClientEvent::Call {
             call: CallNumber(u64::from(call)),
             caller,
@@ -221,11 +224,11 @@ impl World<'_> {
         };
         machines.client.handle(event, now);
         drop(at_priority);
-        self.drain_client(from, Some((to, caller)));
-        if from != to && self.calls[call].is_written() {
-            let peer = self.machines(from)?.peers.get(&to);
-            let wire = peer.and_then(|peer| peer.wires.get(caller).copied()).filter(|wire| *wire != NONE);
-            let wire = wire.ok_or(MachinesError::Gone)?;
+        self.drain_client(from, known.and_then(Result::err));
+        if let Some(known) = known
+            && self.calls[call].is_written()
+        {
+            let wire = known.or_else(|place| self.connections.at(place)).map_err(|_| MachinesError::Gone)?;
             self.wires[wire as usize].written.push(&mut self.calls, call);
         }
         Ok(())
@@ -233,7 +236,7 @@ impl World<'_> {
 
     pub(super) fn arrives(&mut self, segment: &Segment) {
         let Segment { wire, toward, bytes } = segment;
-        let Wire { client, connection, server, .. } = self.wires[*wire as usize];
+        let Wire { place: Place { client, server, .. }, connection, .. } = self.wires[*wire as usize];
         match toward {
             Toward::Server => {
                 let event = ServerEvent::Received { connection: ConnectionId(u64::from(*wire)), bytes };
@@ -320,8 +323,8 @@ impl World<'_> {
         self.is_draining = false;
     }
 
-    /// Carries out what a client's engine wants. `calling` is the process that is being called, and for which caller.
-    fn drain_client(&mut self, process: u32, calling: Option<(u32, usize)>) {
+    /// Carries out what a client's engine wants. `place` is that of the connection that the call needs, if there is none.
+    fn drain_client(&mut self, process: u32, place: Option<Place>) {
         loop {
             let Some(machines) = &self.processes[process as usize].machines else { return };
             match machines.client.poll_action() {
@@ -333,10 +336,10 @@ impl World<'_> {
                 Some(ClientAction::Complete { call, outcome }) => {
                     self.completed(call.0 as u32, outcome);
                 }
-                Some(ClientAction::Connect { connection, .. }) => {
-                    let Some((to, caller)) = calling else { continue };
-                    self.connect(process, connection, to, caller);
-                }
+                Some(ClientAction::Connect { connection, .. }) => match place {
+                    Some(place) => self.connect(place, connection),
+                    None => drop(self.failure.get_or_insert(MachinesError::Gone)),
+                },
                 Some(ClientAction::SetTimer { at }) => {
                     self.timers += 1;
                     self.agenda.enter(model_time(at), Event::ClientTimer { process });
@@ -349,17 +352,12 @@ impl World<'_> {
         }
     }
 
-    fn connect(&mut self, client: u32, connection: ConnectionId, server: u32, caller: usize) {
-        let wire = self.add_wire(client, connection, server);
+    fn connect(&mut self, place: Place, connection: ConnectionId) {
+        let wire = self.add_wire(place, connection);
+        let Place { client, server, .. } = place;
         let Some(machines) = &mut self.processes[client as usize].machines else { return };
         debug_assert_eq!(machines.wires.len() as u64, connection.0, "engines number connections in turn");
         machines.wires.push(wire);
-        if let Some(peer) = machines.peers.get_mut(&server) {
-            if peer.wires.len() <= caller {
-                peer.wires.resize(caller + 1, NONE);
-            }
-            peer.wires[caller] = wire;
-        }
         // The other levels' connections are there at once, too.
         self.server_event(server, ServerEvent::Accepted { connection: ConnectionId(u64::from(wire)) });
         let now = engine_time(self.now());
@@ -394,7 +392,6 @@ impl Machines {
         (config.server_idle_timeout, config.client_idle_timeout) = (None, None);
         // Levels that know no machines have no such limits, either.
         config.server_connections_max = usize::MAX;
-        config.connections_per_endpoint_max = usize::MAX;
         config.connection.calls_in_flight_max = usize::from(u16::MAX);
         if server.is_some() {
             builder = builder.publish(&format!("p{process}:2809"));
@@ -411,7 +408,7 @@ impl Machines {
             server: ServerEngine::new(&orb),
             current: orb.rt_current(),
             orb,
-            peers: HashMap::default(),
+            peers: Table::default(),
             wires: Vec::new(),
             own,
         })
@@ -477,5 +474,3 @@ fn model_time(time: engine::Time) -> Time {
 
 /// More than a key of that adapter has.
 const KEY_BYTES_MAX: usize = 64;
-/// No connection.
-const NONE: u32 = u32::MAX;

@@ -1,6 +1,5 @@
 //! A table whose places are used again.
 
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
 /// Values by number. Numbers of values that are gone are used again, the last one first.
@@ -52,31 +51,5 @@ impl<T> Index<u32> for Slab<T> {
 impl<T> IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, number: u32) -> &mut T {
         &mut self.places[number as usize]
-    }
-}
-
-/// Hashes keys that are numbers, and no peer chooses.
-pub(super) type Numbers = BuildHasherDefault<NumberHasher>;
-
-/// Mixes numbers.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let mixed = (self.0.rotate_left(29) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
     }
 }

@@ -1,26 +1,23 @@
 //! Connections, and the links under them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ironorb::engine::ConnectionId;
 use ironorb_model::scenario::{Link, Scenario};
-use ironorb_model::{LinkState, Random, ResourceObservations, Stream, Time};
+use ironorb_model::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time};
 
 use super::hosts::HostNumber;
 use super::list::CallQueue;
-use super::slab::Numbers;
 use super::world::{Event, Task, World};
 
 /// A connection. Its number names it to its server.
 #[derive(Debug)]
 pub(super) struct Wire {
-    /// The process that has made it.
-    pub(super) client: u32,
-    /// Its number there.
+    /// The process that has made it, the one that has accepted it, and for which of the caller's threads.
+    pub(super) place: Place,
+    /// Its number at the client's engine.
     pub(super) connection: ConnectionId,
-    /// The process that has accepted it.
-    pub(super) server: u32,
     /// Requests that have been written, and that the server's engine has not announced.
     pub(super) written: CallQueue,
     /// The thread that serves it, if each connection has one.
@@ -53,7 +50,7 @@ pub(super) struct Links {
     random: Random,
     kinds: Vec<Link>,
     directions: Vec<Direction>,
-    numbers: HashMap<(HostNumber, HostNumber), u32, Numbers>,
+    numbers: Table<(HostNumber, HostNumber), u32>,
 }
 
 /// A link between two hosts in one direction.
@@ -73,7 +70,7 @@ impl Links {
             random: Random::stream(seed, 0),
             kinds: rules.chain([scenario.default_link, WITHIN_A_HOST]).collect(),
             directions: Vec::new(),
-            numbers: HashMap::default(),
+            numbers: Table::default(),
         }
     }
 
@@ -115,13 +112,13 @@ impl Links {
 
 impl World<'_> {
     /// Makes a connection from one process to another.
-    pub(super) fn add_wire(&mut self, client: u32, connection: ConnectionId, server: u32) -> u32 {
-        let (from, to) = (self.processes[client as usize].host, self.processes[server as usize].host);
+    pub(super) fn add_wire(&mut self, place: Place, connection: ConnectionId) -> u32 {
+        let host_of = |process: u32| self.processes[process as usize].host;
+        let (from, to) = (host_of(place.client), host_of(place.server));
         let links = [self.link(from, to), self.link(to, from)];
         self.wires.push(Wire {
-            client,
+            place,
             connection,
-            server,
             written: CallQueue::default(),
             thread: None,
             is_served: false,
@@ -129,7 +126,9 @@ impl World<'_> {
             streams: [Stream::default(); 2],
             links,
         });
-        (self.wires.len() - 1) as u32
+        let wire = (self.wires.len() - 1) as u32;
+        self.connections.add(place, wire);
+        wire
     }
 
     /// Sends what a machine has written.

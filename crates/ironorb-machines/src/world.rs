@@ -1,6 +1,6 @@
 //! What there is, and what happens.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use ironorb::engine::EngineUpcall;
 use ironorb::generated::Operation;
 use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
-use ironorb_model::{Agenda, ClassObservations, Digest, Load, Observations, Time};
+use ironorb_model::{Agenda, ClassObservations, Connections, Digest, Load, Observations, Table, Time};
 
 use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
 use super::packets::Packets;
 use super::processes::{Pool, Process};
-use super::slab::{Numbers, Slab};
+use super::slab::Slab;
 use super::wires::{Links, Segment, Wire};
 use crate::MachinesError;
 
@@ -38,10 +38,12 @@ pub(super) struct World<'s> {
     pub(super) operations: Vec<Vec<&'static Operation<'static>>>,
     pub(super) links: Links,
     pub(super) wires: Vec<Wire>,
+    /// The numbers of `wires`, by those that use them.
+    pub(super) connections: Connections,
     pub(super) calls: Slab<Call>,
     /// The upcalls that threads have begun, by call.
     pub(super) upcalls: Vec<Option<EngineUpcall>>,
-    pub(super) locks: HashMap<LockKey, Lock, Numbers>,
+    pub(super) locks: Table<LockKey, Lock>,
     /// The use of each server's locks.
     pub(super) lock_loads: Vec<Load>,
     /// Whether calls of some class tell their priorities.
@@ -130,9 +132,10 @@ impl<'s> World<'s> {
             operations: Vec::new(),
             links: Links::of(scenario, seed),
             wires: Vec::new(),
+            connections: Connections::default(),
             calls: Slab::default(),
             upcalls: Vec::new(),
-            locks: HashMap::default(),
+            locks: Table::default(),
             lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
             has_priorities: scenario.classes.iter().any(|class| class.priority.is_some()),
             clients: Vec::new(),

@@ -3,13 +3,16 @@
 use std::process::Command;
 use std::time::Duration;
 
+use ironorb::OrbConfig;
 use ironorb_machines::{self as machines, Machines, MachinesError};
 use ironorb_model::scenario::{
     Architecture, Arrivals, Cache, CacheMode, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Lane, Link,
     LinkRule, Operation, OperationKind, Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp,
     Weighted,
 };
-use ironorb_model::{ClassObservations, Observations, Time, queueing};
+use ironorb_model::{
+    CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, ClassObservations, Observations, Time, queueing,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const MS: Duration = Duration::from_millis(1);
@@ -351,6 +354,41 @@ fn the_machines_send_what_the_queues_count() {
             (Some(7), vec![Lane { priority: 0, threads: 1 }, Lane { priority: 5, threads: 2 }]);
         compare_with_queues(&varied, seed);
     }
+}
+
+/// Threads of clients, and those of servants that call: the connections are as many at both levels.
+#[test]
+fn each_thread_that_calls_has_a_connection_of_its_own() {
+    let mut nested = scenario(vec![class("one", closed(3), vec![call(0, 0, 2)])]);
+    nested.hosts.iter_mut().for_each(|group| group.count = 1);
+    nested.servers[0].threads = Some(2);
+    nested.servers[0].operations[0].calls = vec![call(1, 0, 1)];
+    nested.servers.push(server("other", 0, vec![operation("get", fixed(MS))]));
+    nested.servers[1].threads = None;
+    let mut machines = Machines::new(&nested, 1, WARM_UP).unwrap();
+    machines.run_to(machines.end()).unwrap();
+    assert_eq!(machines.connections(), 3 + 2, "of three clients, and of two threads of a server");
+    compare_with_queues(&nested, 1);
+    let seen = run(&nested);
+    assert_eq!(
+        seen.classes[0].completed, 50,
+        "two cycles of 4 ms at a time: no thread waits for the other's connection"
+    );
+    // As many threads as one connection of each would be too many.
+    nested.classes[0].arrivals = closed(70);
+    nested.servers[0].threads = Some(66);
+    let mut machines = Machines::new(&nested, 1, WARM_UP).unwrap();
+    machines.run_to(machines.end()).unwrap();
+    assert_eq!(machines.connections(), 64 + 64);
+    compare_with_queues(&nested, 1);
+}
+
+/// The rule of connections is written down once for all models. Its numbers are the ORB's.
+#[test]
+fn models_have_the_limits_of_the_orb() {
+    let config = OrbConfig::default();
+    assert_eq!(config.connections_per_endpoint_max, CONNECTIONS_PER_SERVER_MAX as usize);
+    assert_eq!(config.client_connections_max, CONNECTIONS_MAX as usize);
 }
 
 /// Names the file into which a second process of this test writes what it has seen.

@@ -7,6 +7,7 @@
 
 mod agenda;
 pub mod analysis;
+mod connections;
 mod digest;
 mod draws;
 mod link;
@@ -20,9 +21,11 @@ mod random;
 pub mod record;
 pub mod report;
 pub mod scenario;
+mod table;
 mod time;
 
 pub use agenda::Agenda;
+pub use connections::{CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, Connections, Place};
 pub use digest::Digest;
 pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
@@ -31,4 +34,5 @@ pub use observations::{BatchMeans, ClassObservations, HandOverError, Observation
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;
+pub use table::{Mixer, Table};
 pub use time::Time;

@@ -18,10 +18,10 @@ use super::caches::Holders;
 use super::calls::{Call, Caller, Exchange};
 use super::jobs::Message;
 use super::sizes::CacheSizes;
-use super::slab::{Slab, Table};
+use super::slab::Slab;
 use super::world::{Task, World};
 use crate::scenario::{Asking, Cache, CacheMode};
-use crate::{CycleDraws, DrawnCall, Time};
+use crate::{CycleDraws, DrawnCall, Table, Time};
 
 /// The sessions of caches, and what is asked now.
 #[derive(Debug, Default)]
@@ -538,25 +538,26 @@ impl World<'_> {
 
     /// Has a request of a process that caches ask for the end of the log, or for what has changed.
     #[inline]
-    pub(super) fn ask_with(&mut self, call: &mut Call) {
+    pub(super) fn ask_with(&mut self, number: u32) {
         if self.sessions.asking.is_empty() {
             return;
         }
-        let octets = if call.message.is_of_caches() {
-            let Caller::Read(read) = call.caller else { return };
-            call.question = self.sessions.reads[read].question;
-            CacheSizes::QUESTION
-        } else if call.message == Message::Call
-            && !call.is_oneway
-            && self.sessions.asking.contains_key(&call.from)
-        {
-            let question = self.question_over(call.wire, (call.from, call.to));
-            let asks = question.asks;
-            call.question = self.sessions.questions.add(question);
-            if asks == Asks::Changes { CacheSizes::CARRIED_PROBE } else { CacheSizes::QUESTION }
+        let Call { from, to, wire, caller, message, is_oneway, .. } = self.calls[number];
+        let (question, octets) = if message.is_of_caches() {
+            let Caller::Read(read) = caller else { return };
+            (self.sessions.reads[read].question, CacheSizes::QUESTION)
+        } else if message == Message::Call && !is_oneway && self.sessions.asking.contains_key(&from) {
+            let question = self.question_over(wire, (from, to));
+            let octets = match question.asks == Asks::Changes {
+                true => CacheSizes::CARRIED_PROBE,
+                false => CacheSizes::QUESTION,
+            };
+            (self.sessions.questions.add(question), octets)
         } else {
             return;
         };
+        let call = &mut self.calls[number];
+        call.question = question;
         call.sizes.request += octets;
         call.sizes.introduction += octets;
     }

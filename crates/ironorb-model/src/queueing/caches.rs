@@ -8,7 +8,7 @@ use super::wires::Toward;
 use super::world::{Event, Task, World};
 use crate::record::Pause;
 use crate::scenario::{Cache, CacheMode, Cycle, OperationKind};
-use crate::{CallSteps, CycleDraws, Time};
+use crate::{CallSteps, CycleDraws, Mixer, Place, Table, Time};
 
 /// Which classes hold objects of each server.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct CachePlan {
     /// By server.
     pub(super) holders: Vec<Vec<Holders>>,
     /// The first outbox of each holding process and server process.
-    outboxes: super::slab::Table<(u32, u32), u32>,
+    outboxes: Table<(u32, u32), u32>,
     draws: Option<CycleDraws>,
 }
 
@@ -277,7 +277,7 @@ impl World<'_> {
         for _ in &objects {
             steps.execute += draws.time(&scenario.dwell.apply_update);
         }
-        let wire = self.wire(from, UPDATES + u32::from(class), to);
+        let wire = self.wire_at(Place { client: from, number: UPDATES + u32::from(class), server: to });
         let thread = self.spare_thread();
         let batch = Batch { from, to, wire, thread, objects, steps, step: BatchStep::Write, sizes, write };
         let time = batch.steps.request;
@@ -367,7 +367,7 @@ impl World<'_> {
 /// Whether a cache has room for an object: a share of all objects that depends on nothing but them.
 fn has_room(cache: &Cache, process: u32, object: u64) -> bool {
     use std::hash::Hasher as _;
-    let mut mixer = super::slab::Mixer::default();
+    let mut mixer = Mixer::default();
     mixer.write_u32(process);
     mixer.write_u64(object);
     (mixer.finish() >> 11) as f64 / ((1_u64 << 53) as f64) < cache.capacity
@@ -375,5 +375,5 @@ fn has_room(cache: &Cache, process: u32, object: u64) -> bool {
 
 /// The operation of a message with updates.
 const UPDATE: &str = "update";
-/// The connections of a server's process to holders: beside that of its nested calls.
+/// The connections of a server's process to holders: beside those of its threads.
 const UPDATES: u32 = 1 << 31;

@@ -29,9 +29,12 @@ pub(super) struct Call {
     /// The process that calls, and the one that is called.
     pub(super) from: u32,
     pub(super) to: u32,
+    /// The connection that carries it, once it has been written.
     pub(super) wire: u32,
     /// The thread that calls.
     pub(super) from_thread: u32,
+    /// The thread whose connections it uses.
+    connecting: u32,
     /// The thread that serves it, once there is one.
     pub(super) thread: u32,
     pub(super) object: u64,
@@ -105,12 +108,13 @@ impl Queued for Call {
     }
 }
 
-/// Which client calls: its process, its thread, and which connections it uses.
+/// Which client calls: its process and its thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct From {
     pub(super) process: u32,
     pub(super) thread: u32,
-    pub(super) connection: u32,
+    /// The thread whose connections it uses: of parts of a job, that of the job.
+    pub(super) connecting: u32,
     pub(super) class: u16,
     pub(super) priority: Option<i16>,
 }
@@ -154,6 +158,7 @@ impl World<'_> {
             to,
             wire: 0,
             from_thread: from.thread,
+            connecting: from.connecting,
             thread: from.thread,
             object: drawn.object,
             demand: drawn.demand,
@@ -166,7 +171,7 @@ impl World<'_> {
             question: NO_QUESTION,
             next: 0,
         };
-        self.begin(call, from.connection);
+        self.begin(call);
     }
 
     /// Begins an exchange of messages that is no call of the scenario.
@@ -191,6 +196,7 @@ impl World<'_> {
             to,
             wire: 0,
             from_thread: from.thread,
+            connecting: from.connecting,
             thread: from.thread,
             object: drawn.object,
             demand: drawn.demand,
@@ -203,10 +209,10 @@ impl World<'_> {
             question: NO_QUESTION,
             next: 0,
         };
-        self.begin(call, from.connection);
+        self.begin(call);
     }
 
-    fn begin(&mut self, mut call: Call, connection: u32) {
+    fn begin(&mut self, mut call: Call) {
         if call.message != Message::Locate && !call.message.is_of_caches() {
             self.calls_begun += 1;
         }
@@ -215,9 +221,6 @@ impl World<'_> {
             // The servant runs on the caller's thread.
             call.step = Step::Find;
             call.steps.find = Duration::ZERO;
-        } else {
-            call.wire = self.wire(call.from, connection, call.to);
-            self.ask_with(&mut call);
         }
         let (host, thread, priority) =
             (self.processes[call.from as usize].host, call.from_thread, call.priority);
@@ -255,9 +258,12 @@ impl World<'_> {
     }
 
     fn send_request(&mut self, number: u32) {
-        let Call { wire, caller, is_oneway, .. } = self.calls[number];
+        let Call { from, to, connecting, caller, is_oneway, .. } = self.calls[number];
+        let wire = self.wire(from, connecting, to);
+        self.calls[number].wire = wire;
         self.calls[number].step = Step::Away;
         self.tell(|timeline, now| timeline.request_leaves(now, number));
+        self.ask_with(number);
         let sizes = self.calls[number].sizes;
         let octets = if self.introduces(wire) { sizes.introduction } else { sizes.request };
         self.transmit(wire, Toward::Server, octets, Task::Request(number));
@@ -440,7 +446,7 @@ impl World<'_> {
                 let drawn = call.draws.call_with(scenario, next, turns, steps);
                 let is_oneway = scenario.servers[next.server].operations[next.operation].is_oneway;
                 let draws = if is_oneway { call.draws.split() } else { call.draws.clone() };
-                let from = From { process: to, thread, connection: 0, class, priority };
+                let from = From { process: to, thread, connecting: thread, class, priority };
                 self.begin_call(Caller::Call(number), from, next, draws, drawn);
                 return false;
             }

@@ -11,8 +11,6 @@ use crate::{ClientDraws, CycleDraws, Time, Turns};
 pub(super) struct Client {
     class: u16,
     process: u32,
-    /// Which of the connections of its process it uses.
-    connection: u32,
     /// Its number in its class.
     number: u32,
     /// Cycles that it has begun.
@@ -73,7 +71,7 @@ impl World<'_> {
                     for number in 0..*clients {
                         let process = first + number % in_use;
                         let thread = self.add_thread();
-                        self.add_client(index, process, number / in_use, number, vec![thread]);
+                        self.add_client(index, process, number, vec![thread]);
                         let client = self.clients.len() as u32 - 1;
                         let wait = self.clients[client as usize].draws.wait(think);
                         self.agenda.enter(Time::ZERO + wait, Event::Begins { client });
@@ -83,7 +81,7 @@ impl World<'_> {
                     let first_client = self.clients.len() as u32;
                     for host in 0..count {
                         let process = self.add_process(first_host + host, None);
-                        self.add_client(index, process, 0, host, Vec::new());
+                        self.add_client(index, process, host, Vec::new());
                     }
                     let draws = ClientDraws::of(self.seed, index.into(), 0);
                     self.sources.push(Source {
@@ -100,19 +98,10 @@ impl World<'_> {
         Ok(())
     }
 
-    fn add_client(&mut self, class: u16, process: u32, connection: u32, number: u32, free_threads: Vec<u32>) {
+    fn add_client(&mut self, class: u16, process: u32, number: u32, free_threads: Vec<u32>) {
         let draws = ClientDraws::of(self.seed, class.into(), number);
         let turns = Turns::default();
-        self.clients.push(Client {
-            class,
-            process,
-            connection,
-            number,
-            begun: 0,
-            free_threads,
-            draws,
-            turns,
-        });
+        self.clients.push(Client { class, process, number, begun: 0, free_threads, draws, turns });
     }
 
     /// The processes of a class's clients.
@@ -216,9 +205,9 @@ impl World<'_> {
     /// The client of a cycle, as a caller.
     pub(super) fn caller_of(&self, cycle: u32) -> From {
         let CycleState { client, thread, .. } = self.cycles[cycle];
-        let Client { class, process, connection, .. } = self.clients[client as usize];
+        let Client { class, process, .. } = self.clients[client as usize];
         let priority = self.scenario.classes[usize::from(class)].priority;
-        From { process, thread, connection, class, priority }
+        From { process, thread, connecting: thread, class, priority }
     }
 
     pub(super) fn class_of(&self, cycle: u32) -> usize {

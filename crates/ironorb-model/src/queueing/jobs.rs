@@ -305,7 +305,7 @@ impl<'s> World<'s> {
     fn server_as_caller(&self, call: u32) -> From {
         let call = &self.calls[call];
         let priority = self.scenario.classes[usize::from(call.class)].priority;
-        From { process: call.to, thread: call.thread, connection: 0, class: call.class, priority }
+        From { process: call.to, thread: call.thread, connecting: call.thread, class: call.class, priority }
     }
 
     /// The daemon passes each part on to its server.

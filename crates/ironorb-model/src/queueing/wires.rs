@@ -1,9 +1,9 @@
 //! Connections, the links under them, and the messages that they carry.
 
-use super::slab::{Queue, Table};
+use super::slab::Queue;
 use super::world::{Event, Task, World};
 use crate::scenario::{Link, Scenario};
-use crate::{LinkState, Random, ResourceObservations, Stream, Time};
+use crate::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time};
 
 /// A connection from one process to another.
 #[derive(Debug)]
@@ -60,12 +60,21 @@ impl Links {
 }
 
 impl World<'_> {
-    /// The connection of a client of one process to another process. It is made when it is first asked for.
-    pub(super) fn wire(&mut self, from: u32, connection: u32, to: u32) -> u32 {
-        if let Some(wire) = self.wire_numbers.get(&(from, connection, to)) {
-            return *wire;
-        }
-        let (from_host, to_host) = (self.processes[from as usize].host, self.processes[to as usize].host);
+    /// The connection over which a thread of one process calls another process. It is made when it is first asked for.
+    #[inline]
+    pub(super) fn wire(&mut self, from: u32, thread: u32, to: u32) -> u32 {
+        let found = self.connections.of_thread(from, thread, to);
+        found.unwrap_or_else(|place| self.add_wire(place))
+    }
+
+    /// The connection in a place. It is made when it is first asked for.
+    pub(super) fn wire_at(&mut self, place: Place) -> u32 {
+        self.connections.at(place).unwrap_or_else(|place| self.add_wire(place))
+    }
+
+    fn add_wire(&mut self, place: Place) -> u32 {
+        let host_of = |process: u32| self.processes[process as usize].host;
+        let (from_host, to_host) = (host_of(place.client), host_of(place.server));
         let links = [self.link(from_host, to_host), self.link(to_host, from_host)];
         self.wires.push(Wire {
             is_introduced: false,
@@ -76,7 +85,7 @@ impl World<'_> {
             links,
         });
         let wire = (self.wires.len() - 1) as u32;
-        self.wire_numbers.insert((from, connection, to), wire);
+        self.connections.add(place, wire);
         wire
     }
 

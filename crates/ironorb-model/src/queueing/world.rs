@@ -10,13 +10,14 @@ use super::clients::{Client, CycleState, Source};
 use super::hosts::Host;
 use super::jobs::Job;
 use super::sizes::MessageSizes;
-use super::slab::{Queue, Slab, Table};
+use super::slab::{Queue, Slab};
 use super::wires::{Links, Wire};
 use super::{CALLS_MAX, QueueingError};
 use crate::record::Timeline;
 use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
-    Agenda, CallSteps, ClassObservations, Digest, Load, Observations, ResourceObservations, Time, Turns,
+    Agenda, CallSteps, ClassObservations, Connections, Digest, Load, Observations, ResourceObservations,
+    Table, Time, Turns,
 };
 
 /// A scenario on the way.
@@ -43,7 +44,8 @@ pub(super) struct World<'s> {
     pub(super) first_operation: Vec<u32>,
     pub(super) links: Links,
     pub(super) wires: Vec<Wire>,
-    pub(super) wire_numbers: Table<(u32, u32, u32), u32>,
+    /// The numbers of `wires`, by those that use them.
+    pub(super) connections: Connections,
     pub(super) calls: Slab<Call>,
     pub(super) locks: Table<LockKey, Lock>,
     /// The use of each server's locks.
@@ -166,7 +168,7 @@ impl<'s> World<'s> {
             first_operation: Vec::new(),
             links: Links::of(scenario, seed),
             wires: Vec::new(),
-            wire_numbers: Table::default(),
+            connections: Connections::default(),
             calls: Slab::default(),
             locks: Table::default(),
             lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
