@@ -1,7 +1,7 @@
 //! Level L1: the ORB's real machines run a scenario in virtual time.
 //!
-//! Each process of the [`Scenario`] is an [`Orb`](ironorb::Orb) with its client and server
-//! [engines](ironorb::engine). All of them run in the calling thread, on one agenda. What is real: references and keys,
+//! Each process of the [`Scenario`] has client and server [engines](ironorb::engine) of [`Orb`](ironorb::Orb)s. All of them run in
+//! the calling thread, on one agenda. What is real: references and keys,
 //! routes, request and reply headers, service contexts, connections, framing, the choice of replies that leave together,
 //! object adapters, limits. What is modelled, by the same rules as level L0: the time of processors and links, the threads
 //! of pools and lanes and who of them serves which request, and the locks of servants.

@@ -1,4 +1,8 @@
-//! Processes: each has an ORB and its engines, made when the first call needs them.
+//! Processes: their engines, and the ORBs of these, made when the first call needs them.
+//!
+//! A process that serves has an ORB. The calls to other processes are all of one further ORB, with an engine for each process
+//! that calls: what an ORB keeps of a server, its profile and its address, is the same in all of them, and a network of a
+//! thousand processes would have it a million times. Nothing that is sent depends on it: connections are the engines'.
 
 use std::sync::Arc;
 
@@ -14,7 +18,7 @@ use ironorb::rt::{Priority, PriorityMapping, PriorityModel, RealTimeConfig, RtCu
 use ironorb::{ObjectRef, Orb, OrbBuilder, PoaPolicies};
 use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::scenario::{self, ServerLock};
-use ironorb_model::{Load, Place, ResourceObservations, Table, Time, Turns};
+use ironorb_model::{Load, Place, ResourceObservations, Time, Turns};
 
 use super::bodies::{self, Bodies};
 use super::calls::Call;
@@ -34,40 +38,48 @@ pub(super) struct Process {
     pub(super) first_pool: Option<u32>,
     /// Which objects its servants call in turn.
     pub(super) turns: Turns,
-    /// `None` until it is needed.
-    machines: Option<Box<Machines>>,
+    /// What makes its calls to other processes. `None` until it is needed.
+    calling: Option<Box<Calling>>,
+    /// What serves calls of its objects. `None` until it is needed.
+    serving: Option<Box<Serving>>,
 }
 
-/// The ORB of a process.
+/// What makes the calls of a process to others.
 #[derive(Debug)]
-pub(super) struct Machines {
-    orb: Orb,
-    pub(super) client: ClientEngine,
-    pub(super) server: ServerEngine,
-    /// What is known of the processes that it calls.
-    peers: Table<u32, Peer>,
+struct Calling {
+    engine: ClientEngine,
     /// The numbers of the connections that it has made.
     wires: Vec<u32>,
-    /// A reference to one of its own objects, for peers.
-    own: Option<OwnReference>,
+}
+
+/// What serves calls of a process's objects.
+#[derive(Debug)]
+struct Serving {
+    engine: ServerEngine,
+    /// What makes the calls within the process.
+    within: ClientEngine,
+    /// Its objects, as its own calls have them.
+    objects: Objects,
+    /// The ORB serves as long as this is there.
+    _orb: Orb,
+}
+
+/// The ORB by which all processes call others.
+#[derive(Debug)]
+pub(super) struct Callers {
+    orb: Orb,
     /// What gives calls their priorities, if some class has one.
     current: Option<RtCurrent>,
+    /// The objects of each process that has been called.
+    known: Vec<Option<Objects>>,
 }
 
-/// A process that another one calls.
+/// References to the objects of one process.
 #[derive(Debug)]
-struct Peer {
+struct Objects {
     /// The object that was called last, and the reference to it.
-    object: u64,
+    last: u64,
     reference: ObjectRef,
-}
-
-/// A reference to one object of a process, as peers get it.
-#[derive(Debug)]
-struct OwnReference {
-    ior: Ior,
-    /// The object's key. Its id are the last octets.
-    key: Vec<u8>,
 }
 
 /// Threads that serve requests of one lane of a process.
@@ -98,7 +110,8 @@ impl World<'_> {
         server: Option<usize>,
         first_pool: Option<u32>,
     ) -> u32 {
-        self.processes.push(Process { host, server, first_pool, turns: Turns::default(), machines: None });
+        let turns = Turns::default();
+        self.processes.push(Process { host, server, first_pool, turns, calling: None, serving: None });
         (self.processes.len() - 1) as u32
     }
 
@@ -155,42 +168,32 @@ impl World<'_> {
         }
     }
 
-    /// The ORB of a process, which is made now if there is none.
-    pub(super) fn machines(&mut self, process: u32) -> Result<&mut Machines, MachinesError> {
-        let index = process as usize;
-        if self.processes[index].machines.is_none() {
-            let server = self.processes[index].server.map(|server| &self.scenario.servers[server]);
-            // Equal seeds would make ORBs take each other's objects for their own.
-            let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(u64::from(process) + 1);
-            let machines = Machines::new(process, server, seed, self.has_priorities)?;
-            self.processes[index].machines = Some(Box::new(machines));
+    /// What serves the objects of a process. It is made now if there is none.
+    fn serving(&mut self, process: u32) -> Result<&mut Serving, MachinesError> {
+        let Process { server, serving, .. } = &mut self.processes[process as usize];
+        if serving.is_none() {
+            let server = server.ok_or(MachinesError::Gone)?;
+            let server = &self.scenario.servers[server];
+            *serving = Some(Box::new(Serving::new(process, server, self.seed, self.has_priorities)?));
         }
-        self.processes[index].machines.as_deref_mut().ok_or(MachinesError::Gone)
+        serving.as_deref_mut().ok_or(MachinesError::Gone)
     }
 
     /// A reference to an object of `to` as `from` has it.
     fn reference(&mut self, from: u32, to: u32, object: u64) -> Result<ObjectRef, MachinesError> {
-        if let Some(peer) = self.machines(from)?.peers.get(&to)
-            && peer.object == object
-        {
-            return Ok(peer.reference.clone());
+        if from == to {
+            return self.serving(to)?.objects.get(object);
         }
-        if !self.machines(from)?.peers.contains_key(&to) {
-            let ior = self.machines(to)?.own()?.ior.clone();
-            let reference = self.machines(from)?.orb.ior_to_object(ior)?;
-            let peer = Peer { object: 0, reference };
-            self.machines(from)?.peers.insert(to, peer);
+        if let Some(Some(known)) = self.callers.known.get_mut(to as usize) {
+            return known.get(object);
         }
-        let mut key = [0; KEY_BYTES_MAX];
-        let own = &self.machines(to)?.own()?.key;
-        let key = &mut key[..own.len()];
-        key.copy_from_slice(own);
-        let id_at = key.len() - size_of::<u64>();
-        key[id_at..].copy_from_slice(&object.to_be_bytes());
-        let peer = self.machines(from)?.peers.get_mut(&to).ok_or(MachinesError::Gone)?;
-        peer.reference = engine::reference_with_key(&peer.reference, key).ok_or(MachinesError::Gone)?;
-        peer.object = object;
-        Ok(peer.reference.clone())
+        let ior = self.serving(to)?.objects.reference.to_ior();
+        let mut objects = Objects::of(&self.callers.orb, ior)?;
+        let reference = objects.get(object)?;
+        let known = &mut self.callers.known;
+        known.resize_with(known.len().max(to as usize + 1), || None);
+        known[to as usize] = Some(objects);
+        Ok(reference)
     }
 
     /// Gives a call to its client's engine, which writes the request or has the servant of the same process run.
@@ -216,18 +219,25 @@ impl World<'_> {
         };
         let now = engine_time(self.now());
         let priority = self.priority_of(call).and_then(Priority::new);
-        let machines = self.machines(from)?;
         // It travels with the request.
-        let at_priority = match (&machines.current, priority) {
+        let at_priority = match (&self.callers.current, priority) {
             (Some(current), Some(priority)) => Some(current.stay_at(priority)?),
             _ => None,
         };
-        machines.client.handle(event, now);
+        let Some(known) = known else {
+            self.serving(from)?.within.handle(event, now);
+            drop(at_priority);
+            self.drain_within(from);
+            return Ok(());
+        };
+        let calling = &mut self.processes[from as usize].calling;
+        let calling = calling.get_or_insert_with(|| {
+            Box::new(Calling { engine: ClientEngine::new(&self.callers.orb), wires: Vec::new() })
+        });
+        calling.engine.handle(event, now);
         drop(at_priority);
-        self.drain_client(from, known.and_then(Result::err));
-        if let Some(known) = known
-            && self.calls[call].is_written()
-        {
+        self.drain_client(from, known.err());
+        if self.calls[call].is_written() {
             let wire = known.or_else(|place| self.connections.at(place)).map_err(|_| MachinesError::Gone)?;
             self.wires[wire as usize].written.push(&mut self.calls, call);
         }
@@ -256,16 +266,16 @@ impl World<'_> {
 
     fn client_event(&mut self, process: u32, event: ClientEvent<'_>) {
         let now = engine_time(self.now());
-        if let Some(machines) = &self.processes[process as usize].machines {
-            machines.client.handle(event, now);
+        if let Some(calling) = &self.processes[process as usize].calling {
+            calling.engine.handle(event, now);
             self.drain_client(process, None);
         }
     }
 
     fn server_event(&mut self, process: u32, event: ServerEvent<'_>) {
         let now = engine_time(self.now());
-        if let Some(machines) = &mut self.processes[process as usize].machines {
-            machines.server.handle(event, now);
+        if let Some(serving) = &mut self.processes[process as usize].serving {
+            serving.engine.handle(event, now);
             self.drain_server(process);
         }
     }
@@ -274,8 +284,8 @@ impl World<'_> {
     pub(super) fn begin_upcall(&mut self, call: u32) {
         let process = self.calls[call].to;
         let upcall = self.calls[call].upcall;
-        let Some(machines) = &mut self.processes[process as usize].machines else { return };
-        let begun = machines.server.begin_upcall(upcall);
+        let Some(serving) = &mut self.processes[process as usize].serving else { return };
+        let begun = serving.engine.begin_upcall(upcall);
         if self.upcalls.len() <= call as usize {
             self.upcalls.resize_with(call as usize + 1, || None);
         }
@@ -288,10 +298,10 @@ impl World<'_> {
         let process = self.calls[call].to;
         let now = engine_time(self.now());
         let upcall = self.upcalls.get_mut(call as usize).and_then(Option::take);
-        let Some(machines) = &mut self.processes[process as usize].machines else { return };
+        let Some(serving) = &mut self.processes[process as usize].serving else { return };
         if let Some(mut upcall) = upcall {
             upcall.run_at(now);
-            machines.server.end_upcall(upcall);
+            serving.engine.end_upcall(upcall);
         }
         self.drain_server(process);
     }
@@ -302,8 +312,8 @@ impl World<'_> {
         if std::mem::replace(&mut self.is_draining, true) {
             return;
         }
-        while let Some(machines) = &mut self.processes[process as usize].machines {
-            match machines.server.poll_action() {
+        while let Some(serving) = &mut self.processes[process as usize].serving {
+            match serving.engine.poll_action() {
                 None => break,
                 Some(ServerAction::Transmit { connection, bytes }) => {
                     self.transmit(connection.0 as u32, Toward::Client, bytes);
@@ -326,11 +336,11 @@ impl World<'_> {
     /// Carries out what a client's engine wants. `place` is that of the connection that the call needs, if there is none.
     fn drain_client(&mut self, process: u32, place: Option<Place>) {
         loop {
-            let Some(machines) = &self.processes[process as usize].machines else { return };
-            match machines.client.poll_action() {
+            let Some(calling) = &self.processes[process as usize].calling else { return };
+            match calling.engine.poll_action() {
                 None => return,
                 Some(ClientAction::Transmit { connection, bytes }) => {
-                    let wire = machines.wires[connection.0 as usize];
+                    let wire = calling.wires[connection.0 as usize];
                     self.transmit(wire, Toward::Server, bytes);
                 }
                 Some(ClientAction::Complete { call, outcome }) => {
@@ -352,17 +362,28 @@ impl World<'_> {
         }
     }
 
+    /// Carries out what becomes of calls within a process: they end.
+    fn drain_within(&mut self, process: u32) {
+        while let Some(serving) = &self.processes[process as usize].serving {
+            match serving.within.poll_action() {
+                None => return,
+                Some(ClientAction::Complete { call, outcome }) => self.completed(call.0 as u32, outcome),
+                Some(_) => drop(self.failure.get_or_insert(MachinesError::Gone)),
+            }
+        }
+    }
+
     fn connect(&mut self, place: Place, connection: ConnectionId) {
         let wire = self.add_wire(place, connection);
         let Place { client, server, .. } = place;
-        let Some(machines) = &mut self.processes[client as usize].machines else { return };
-        debug_assert_eq!(machines.wires.len() as u64, connection.0, "engines number connections in turn");
-        machines.wires.push(wire);
+        let Some(calling) = &mut self.processes[client as usize].calling else { return };
+        debug_assert_eq!(calling.wires.len() as u64, connection.0, "engines number connections in turn");
+        calling.wires.push(wire);
         // The other levels' connections are there at once, too.
         self.server_event(server, ServerEvent::Accepted { connection: ConnectionId(u64::from(wire)) });
         let now = engine_time(self.now());
-        if let Some(machines) = &self.processes[client as usize].machines {
-            machines.client.handle(ClientEvent::Connected { connection }, now);
+        if let Some(calling) = &self.processes[client as usize].calling {
+            calling.engine.handle(ClientEvent::Connected { connection }, now);
         }
     }
 
@@ -379,54 +400,23 @@ impl World<'_> {
     }
 }
 
-impl Machines {
-    fn new(
-        process: u32,
-        server: Option<&scenario::Server>,
-        seed: u64,
-        has_priorities: bool,
-    ) -> Result<Machines, MachinesError> {
-        // Without the environment of the simulator's own process.
-        let mut builder = OrbBuilder::default().no_endpoint().seed(Some(seed));
-        let config = builder.config();
-        (config.server_idle_timeout, config.client_idle_timeout) = (None, None);
-        // Levels that know no machines have no such limits, either.
-        config.server_connections_max = usize::MAX;
-        config.connection.calls_in_flight_max = usize::from(u16::MAX);
-        if server.is_some() {
-            builder = builder.publish(&format!("p{process}:2809"));
-        }
-        if has_priorities {
-            let config = RealTimeConfig::new().scheduling(SchedulingPolicy::Other);
-            builder = builder.real_time(config.mapping(NoNativePriorities));
-        }
-        let orb = builder.build()?;
-        let own =
-            server.map(|server| OwnReference::new(&orb, process, server, has_priorities)).transpose()?;
-        Ok(Machines {
-            client: ClientEngine::new(&orb),
-            server: ServerEngine::new(&orb),
-            current: orb.rt_current(),
-            orb,
-            peers: Table::default(),
-            wires: Vec::new(),
-            own,
-        })
-    }
-
-    fn own(&self) -> Result<&OwnReference, MachinesError> {
-        self.own.as_ref().ok_or(MachinesError::Gone)
+impl Callers {
+    pub(super) fn new(seed: u64, has_priorities: bool) -> Result<Callers, MachinesError> {
+        let orb = orb(seed, 0, has_priorities).build()?;
+        Ok(Callers { current: orb.rt_current(), orb, known: Vec::new() })
     }
 }
 
-impl OwnReference {
-    /// Makes the adapter of a server's objects, and a reference to the first of them.
+impl Serving {
+    /// Makes an ORB with an adapter for a server's objects.
     fn new(
-        orb: &Orb,
         process: u32,
         server: &scenario::Server,
+        seed: u64,
         has_priorities: bool,
-    ) -> Result<OwnReference, MachinesError> {
+    ) -> Result<Serving, MachinesError> {
+        let publish = format!("p{process}:2809");
+        let orb = orb(seed, u64::from(process) + 1, has_priorities).publish(&publish).build()?;
         let policies = PoaPolicies {
             lifespan: Lifespan::Persistent,
             id_assignment: IdAssignment::User,
@@ -442,10 +432,50 @@ impl OwnReference {
         let poa = orb.root_poa().create_poa(&format!("{process:07x}"), None, policies)?;
         poa.set_default_servant(Arc::new(Bodies::of(server)))?;
         let id = ObjectId::from(&0_u64.to_be_bytes()[..]);
-        let reference = poa.create_reference_with_id(id, bodies::REPOSITORY_ID)?;
-        let key = engine::object_key(&reference).to_vec();
-        debug_assert!(key.len() <= KEY_BYTES_MAX && key.ends_with(&[0; size_of::<u64>()]));
-        Ok(OwnReference { ior: reference.to_ior(), key })
+        let first = poa.create_reference_with_id(id, bodies::REPOSITORY_ID)?;
+        let objects = Objects::of(&orb, first.to_ior())?;
+        Ok(Serving { engine: ServerEngine::new(&orb), within: ClientEngine::new(&orb), objects, _orb: orb })
+    }
+}
+
+impl Objects {
+    /// The objects of a server, by a reference to the one with number 0.
+    fn of(orb: &Orb, ior: Ior) -> Result<Objects, MachinesError> {
+        Ok(Objects { last: 0, reference: orb.ior_to_object(ior)? })
+    }
+
+    /// The reference to one of them. Its id are the last octets of its key.
+    fn get(&mut self, object: u64) -> Result<ObjectRef, MachinesError> {
+        if self.last != object {
+            let mut key = [0; KEY_BYTES_MAX];
+            let before = engine::object_key(&self.reference);
+            let key = key.get_mut(..before.len()).ok_or(MachinesError::Gone)?;
+            key.copy_from_slice(before);
+            let (_, id) = key.split_last_chunk_mut().ok_or(MachinesError::Gone)?;
+            *id = object.to_be_bytes();
+            self.reference = engine::reference_with_key(&self.reference, key).ok_or(MachinesError::Gone)?;
+            self.last = object;
+        }
+        Ok(self.reference.clone())
+    }
+}
+
+/// The settings of an ORB, without the environment of the simulator's own process.
+fn orb(seed: u64, number: u64, has_priorities: bool) -> OrbBuilder {
+    // Equal seeds would make ORBs take each other's objects for their own.
+    let seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
+    let mut builder = OrbBuilder::default().no_endpoint().seed(Some(seed));
+    let config = builder.config();
+    (config.server_idle_timeout, config.client_idle_timeout) = (None, None);
+    // Levels that know no machines have no such limits, either.
+    config.server_connections_max = usize::MAX;
+    config.connection.calls_in_flight_max = usize::from(u16::MAX);
+    match has_priorities {
+        true => {
+            let config = RealTimeConfig::new().scheduling(SchedulingPolicy::Other);
+            builder.real_time(config.mapping(NoNativePriorities))
+        }
+        false => builder,
     }
 }
 

@@ -14,7 +14,7 @@ use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
 use super::packets::Packets;
-use super::processes::{Pool, Process};
+use super::processes::{Callers, Pool, Process};
 use super::slab::Slab;
 use super::wires::{Links, Segment, Wire};
 use crate::MachinesError;
@@ -31,6 +31,7 @@ pub(super) struct World<'s> {
     pub(super) first_host: Vec<u32>,
     pub(super) threads: Slab<Thread>,
     pub(super) processes: Vec<Process>,
+    pub(super) callers: Callers,
     /// The first process of each server.
     pub(super) first_process: Vec<u32>,
     pub(super) pools: Vec<Pool>,
@@ -118,6 +119,7 @@ impl<'s> World<'s> {
                 return Err(MachinesError::Variants { server, operation });
             }
         }
+        let has_priorities = scenario.classes.iter().any(|class| class.priority.is_some());
         let mut world = World {
             scenario,
             seed,
@@ -127,6 +129,7 @@ impl<'s> World<'s> {
             first_host: Vec::new(),
             threads: Slab::default(),
             processes: Vec::new(),
+            callers: Callers::new(seed, has_priorities)?,
             first_process: Vec::new(),
             pools: Vec::new(),
             operations: Vec::new(),
@@ -137,7 +140,7 @@ impl<'s> World<'s> {
             upcalls: Vec::new(),
             locks: Table::default(),
             lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
-            has_priorities: scenario.classes.iter().any(|class| class.priority.is_some()),
+            has_priorities,
             clients: Vec::new(),
             sources: Vec::new(),
             cycles: Slab::default(),
