@@ -106,7 +106,8 @@ pub enum ServerAction {
 /// The server side of an ORB as a state machine.
 pub struct ServerEngine {
     orb: Arc<OrbCore>,
-    connections: NumberTable<ConnectionId, Accepted>,
+    /// Each in memory of its own: a table with free places costs a word for each.
+    connections: NumberTable<ConnectionId, Box<Accepted>>,
     announced: Announced,
     /// The engine that may call clients over the connections that they have made.
     client: Weak<ClientEngine>,
@@ -259,7 +260,7 @@ impl ServerEngine {
             timeout: None,
         };
         let is_full = self.connections.len() >= config.server_connections_max;
-        self.connections.insert(connection, accepted);
+        self.connections.insert(connection, Box::new(accepted));
         self.touched.insert(connection);
         if is_full || self.is_shut_down {
             self.retire(connection);
@@ -431,7 +432,7 @@ impl ServerEngine {
         accepted.peer.session.handle_end(true).into_iter().for_each(|then| then());
     }
 
-    fn remove(&mut self, connection: ConnectionId) -> Option<Accepted> {
+    fn remove(&mut self, connection: ConnectionId) -> Option<Box<Accepted>> {
         let accepted = self.connections.remove(&connection)?;
         accepted.timeout.map(|at| self.timeouts.remove(&(at, connection)));
         Some(accepted)
