@@ -144,9 +144,9 @@ impl World<'_> {
         if from == to {
             // The servant runs on the caller's thread.
             self.calls[number].step = Step::Find;
-            self.go_on(number);
+            self.go_on_with_call(number);
         } else if self.compute(host, from_thread, drawn.steps.request, number) {
-            self.go_on(number);
+            self.go_on_with_call(number);
         }
     }
 
@@ -156,7 +156,7 @@ impl World<'_> {
     }
 
     /// A step of a call is over.
-    pub(super) fn go_on(&mut self, call: u32) {
+    pub(super) fn go_on_with_call(&mut self, call: u32) {
         loop {
             let goes_on = match self.calls[call].step {
                 Step::Request => return self.send_request(call),
@@ -280,7 +280,7 @@ impl World<'_> {
         self.calls[call].thread = thread;
         self.calls[call].step = step;
         if self.compute(self.processes[to as usize].host, thread, time, call) {
-            self.go_on(call);
+            self.go_on_with_call(call);
         }
     }
 

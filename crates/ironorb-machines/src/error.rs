@@ -2,6 +2,7 @@
 
 use ironorb::poa::PoaError;
 use ironorb::{SystemException, engine::ConnectionId};
+use ironorb_model::Halt;
 
 /// A scenario that level L1 does not simulate, or a run that cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -53,25 +54,9 @@ pub enum MachinesError {
     /// A reference could not be used.
     #[error("a reference to a server: {0}")]
     Reference(#[from] SystemException),
-    /// Calls wait for each other.
-    #[error(
-        "after {at} s nothing can happen any more: {calls} calls wait for threads or locks that other calls have. Give the servers \
-         more threads, or break the circle of nested calls"
-    )]
-    Standstill {
-        /// The virtual time.
-        at: String,
-        /// The calls in flight.
-        calls: usize,
-    },
-    /// Cycles follow each other, and take no time.
-    #[error(
-        "at {at} s cycles begin and end without end: give the closed class a think time, or a call a demand"
-    )]
-    NoTime {
-        /// The virtual time.
-        at: String,
-    },
+    /// Nothing goes on, or nothing ends.
+    #[error(transparent)]
+    Halt(#[from] Halt),
     /// Something that must be there is not: a defect of this level.
     #[error("a defect of the simulator: a process, a connection or a request is not where it must be")]
     Gone,

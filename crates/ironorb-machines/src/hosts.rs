@@ -50,7 +50,7 @@ impl World<'_> {
         self.threads.add(Thread { call: u32::MAX })
     }
 
-    /// Works for a call on a thread of a host, and then [goes on](Self::go_on) with it. `time` is that of a processor of
+    /// Works for a call on a thread of a host, and then [goes on](Self::go_on_with_call) with it. `time` is that of a processor of
     /// speed 1. True if it takes no time: then the caller goes on at once.
     pub(super) fn compute(&mut self, host: HostNumber, thread: u32, time: Duration, call: u32) -> bool {
         if time.is_zero() {
@@ -74,7 +74,7 @@ impl World<'_> {
         let (done, tick) = self.hosts[host as usize].processor.tick(now, core, generation);
         self.enter_tick(host, tick);
         if let Some(ThreadId(thread)) = done {
-            self.go_on(self.threads[thread].call);
+            self.go_on_with_call(self.threads[thread].call);
         }
     }
 

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 
-use ironorb_model::Time;
 use ironorb_model::record::Extent;
 use ironorb_model::record::pcapng::{About, Capture, End, SEGMENT_OCTETS};
 use ironorb_model::scenario::Scenario;
+use ironorb_model::{Place, Table, Time};
 
-use super::slab::Numbers;
-use super::wires::{Toward, Wire};
+use super::wires::Toward;
 use super::world::World;
 
 /// Writes all that the machines of a run send as a [capture](ironorb_model::record::pcapng) of bounded size.
@@ -21,7 +20,7 @@ pub struct Packets {
     capture: Capture<Box<dyn Write>>,
     octets_max: u64,
     /// The client's and the server's end, by connection.
-    ends: HashMap<u32, (End, End), Numbers>,
+    ends: Table<u32, (End, End)>,
     /// Connections between a client's host and a server.
     connections: HashMap<(u32, End), u16>,
     now: Time,
@@ -38,7 +37,7 @@ impl Packets {
         Ok(Packets {
             capture: Capture::begin(out, about, SEGMENT_OCTETS)?,
             octets_max: octets_max.saturating_sub(OCTETS_OF_NAMES),
-            ends: HashMap::default(),
+            ends: Table::default(),
             connections: HashMap::new(),
             now: Time::ZERO,
             full_at: None,
@@ -122,7 +121,7 @@ impl World<'_> {
         let ends = match packets.ends.get(&wire) {
             Some(ends) => *ends,
             None => {
-                let Wire { client, server, .. } = self.wires[wire as usize];
+                let Place { client, server, .. } = self.wires[wire as usize].place;
                 let (client, server) = (&self.processes[client as usize], &self.processes[server as usize]);
                 let port = server.server.and_then(|index| port_of(self.scenario, index));
                 let server = port.map(|port| End { host: server.host, port });

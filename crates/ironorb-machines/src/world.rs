@@ -8,7 +8,9 @@ use ironorb::engine::EngineUpcall;
 use ironorb::generated::Operation;
 use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
-use ironorb_model::{Agenda, ClassObservations, Connections, Digest, Load, Observations, Table, Time};
+use ironorb_model::{
+    Agenda, ClassObservations, Connections, Digest, Load, Observations, Stepping, Table, Time,
+};
 
 use super::calls::{Call, Lock, LockKey};
 use super::clients::{Client, CycleState, Source};
@@ -178,44 +180,7 @@ impl<'s> World<'s> {
 
     /// Has everything happen that is due until then.
     pub(super) fn run_to(&mut self, to: Time) -> Result<(), MachinesError> {
-        let (mut before, mut steps) = (Time::ZERO, 0);
-        let steps_max = self.steps_max();
-        while let Some(at) = self.agenda.next_at().filter(|at| *at <= to) {
-            if !self.is_observing && at >= self.observed_from {
-                self.agenda.pass_to(self.observed_from);
-                self.begin_observation();
-            }
-            if at > before {
-                (before, steps) = (at, 0);
-            }
-            let Some((_, event)) = self.agenda.take_next() else { break };
-            self.events += 1;
-            self.happen(event);
-            steps += 1;
-            while let Some(task) = self.ready.pop_front() {
-                match task {
-                    Task::Call(call) => self.go_on(call),
-                    Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
-                    Task::Arrives(segment) => self.arrives(&segment),
-                }
-                steps += 1;
-            }
-            if steps > steps_max {
-                return Err(MachinesError::NoTime { at: self.now().to_string() });
-            }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
-            }
-        }
-        if self.agenda.len() == self.timers && self.calls.len() > 0 {
-            return Err(MachinesError::Standstill { at: self.now().to_string(), calls: self.calls.len() });
-        }
-        if !self.is_observing && to >= self.observed_from {
-            self.agenda.pass_to(self.observed_from);
-            self.begin_observation();
-        }
-        self.agenda.pass_to(to);
-        Ok(())
+        ironorb_model::run_to(self, to)
     }
 
     pub(super) fn connections(&self) -> usize {
@@ -244,35 +209,25 @@ impl<'s> World<'s> {
             digest: self.digest.clone(),
         }
     }
+}
 
-    /// The most steps at one point of time: what takes more never ends.
-    fn steps_max(&self) -> u64 {
-        const FOR_EACH: u64 = 1_000;
-        let at_once = self.scenario.classes.iter().map(|class| match &class.arrivals {
-            Arrivals::Closed { .. } => 0,
-            Arrivals::Open { burst, .. } => u64::from(*burst),
-            Arrivals::Trace(times) => times.len() as u64,
-        });
-        FOR_EACH * (10 + self.clients.len() as u64 + at_once.sum::<u64>())
-    }
+impl Stepping for World<'_> {
+    type Event = Event;
+    type Task = Task;
+    type Error = MachinesError;
 
-    fn begin_observation(&mut self) {
-        self.is_observing = true;
-        let now = self.now();
-        self.hosts.iter_mut().for_each(|host| host.processor.restart_observation(now));
-        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
-        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
-        self.links.restart_observation(now);
-        self.classes.iter_mut().for_each(ClassObservations::restart);
+    fn agenda(&mut self) -> &mut Agenda<Event> {
+        &mut self.agenda
     }
 
     fn happen(&mut self, event: Event) {
+        self.events += 1;
         match event {
             Event::Arrives(segment) => self.arrives(&segment),
             Event::Tick { host, core, generation } => self.tick(host, core, generation),
             Event::Slept { call } => {
                 self.tell(|timeline, now| timeline.end_pause(now, call));
-                self.go_on(call);
+                self.go_on_with_call(call);
             }
             Event::Begins { client } => self.begin_cycle(client),
             Event::Source { source } => self.source_is_due(source),
@@ -285,6 +240,55 @@ impl<'s> World<'s> {
                 self.server_timer(process);
             }
         }
+    }
+
+    fn next_task(&mut self) -> Option<Task> {
+        self.ready.pop_front()
+    }
+
+    fn go_on(&mut self, task: Task) {
+        match task {
+            Task::Call(call) => self.go_on_with_call(call),
+            Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
+            Task::Arrives(segment) => self.arrives(&segment),
+        }
+    }
+
+    fn observes_from(&self) -> Option<Time> {
+        (!self.is_observing).then_some(self.observed_from)
+    }
+
+    fn begin_observation(&mut self) {
+        self.is_observing = true;
+        let now = self.now();
+        self.hosts.iter_mut().for_each(|host| host.processor.restart_observation(now));
+        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
+        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.links.restart_observation(now);
+        self.classes.iter_mut().for_each(ClassObservations::restart);
+    }
+
+    fn check(&mut self) -> Result<(), MachinesError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn steps_max(&self) -> u64 {
+        const FOR_EACH: u64 = 1_000;
+        let at_once = self.scenario.classes.iter().map(|class| match &class.arrivals {
+            Arrivals::Closed { .. } => 0,
+            Arrivals::Open { burst, .. } => u64::from(*burst),
+            Arrivals::Trace(times) => times.len() as u64,
+        });
+        FOR_EACH * (10 + self.clients.len() as u64 + at_once.sum::<u64>())
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Engines that are only told the time.
+    fn idle_events(&self) -> usize {
+        self.timers
     }
 }
 

@@ -11,7 +11,7 @@ use ironorb_model::scenario::{
     Weighted,
 };
 use ironorb_model::{
-    CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, ClassObservations, Observations, Time, queueing,
+    CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, ClassObservations, Halt, Observations, Time, queueing,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -275,11 +275,11 @@ fn what_never_gets_on_is_told() {
     circle.servers[1].operations[0].calls = vec![call(0, 1, 1)];
     circle.servers[0].operations.push(operation("end", fixed(MS)));
     let e = machines::run(&circle, 1, WARM_UP).map(drop).unwrap_err();
-    assert!(matches!(e, MachinesError::Standstill { calls: 4.., .. }), "{e}");
+    assert!(matches!(e, MachinesError::Halt(Halt::Standstill { calls: 4.., .. })), "{e}");
     let mut idle = scenario(vec![class("one", closed(1), vec![call(0, 0, 1)])]);
     idle.servers[0].operations[0].demand = fixed(Duration::ZERO);
     let e = machines::run(&idle, 1, WARM_UP).map(drop).unwrap_err();
-    assert!(matches!(e, MachinesError::NoTime { .. }), "{e}");
+    assert!(matches!(e, MachinesError::Halt(Halt::NoTime { .. })), "{e}");
 }
 
 /// Everything that is random, on several hosts.

@@ -21,6 +21,7 @@ mod random;
 pub mod record;
 pub mod report;
 pub mod scenario;
+mod stepping;
 mod table;
 mod time;
 
@@ -34,5 +35,6 @@ pub use observations::{BatchMeans, ClassObservations, HandOverError, Observation
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;
+pub use stepping::{Halt, Stepping, run_to};
 pub use table::{Mixer, Table};
 pub use time::Time;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ironorb_model::queueing::{self, QueueingError};
 use ironorb_model::scenario::{self, Arrivals, Scenario, Spread};
-use ironorb_model::{Observations, ResourceObservations};
+use ironorb_model::{Halt, Observations, ResourceObservations};
 
 fn scenario(text: &str) -> Scenario {
     let read = scenario::read(text, "test").unwrap_or_else(|problems| {
@@ -403,10 +403,10 @@ fn what_cannot_go_on_is_told() {
         mix = [{ calls = [{ call = "a.outer" }] }]
     "#;
     let error = queueing::run(&scenario(stuck), 1, Duration::ZERO).unwrap_err();
-    assert!(matches!(error, QueueingError::Standstill { calls: 3, .. }), "{error}");
+    assert!(matches!(error, QueueingError::Halt(Halt::Standstill { calls: 3, .. })), "{error}");
     let idle = station(1, "\"0s\"", "clients = 1");
     let error = queueing::run(&scenario(&idle), 1, Duration::ZERO).unwrap_err();
-    assert!(matches!(error, QueueingError::NoTime { .. }), "{error}");
+    assert!(matches!(error, QueueingError::Halt(Halt::NoTime { .. })), "{error}");
 }
 
 /// Reads and writes of objects that a second client holds.

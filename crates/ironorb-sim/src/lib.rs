@@ -46,8 +46,8 @@ mod world;
 
 pub use children::{SEEDS, run, simulate};
 pub use faults::{Fault, Faults};
-pub use ironorb_model::{PauseTimes, Pauses, ResourceObservations};
 pub use ironorb_model::scenario::Link;
+pub use ironorb_model::{PauseTimes, Pauses, ResourceObservations};
 pub use ironorb_sim_macros::test;
 pub use sim::{Host, Sender, Sim, compute, elapsed};
 pub use world::{Costs, Counts};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::QueueingError;
 use super::world::{Event, Task, World};
-use crate::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time};
+use crate::{Processor, ResourceObservations, SchedulingClass, Stepping as _, ThreadId, Tick, Time};
 
 /// One host.
 #[derive(Debug)]

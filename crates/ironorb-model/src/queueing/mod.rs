@@ -34,9 +34,9 @@ mod world;
 
 use std::time::Duration;
 
-use crate::Observations;
 use crate::record::Timeline;
 use crate::scenario::Scenario;
+use crate::{Halt, Observations};
 
 pub use hosts::add_each_or_all;
 pub(crate) use sizes::JobSizes;
@@ -91,25 +91,9 @@ pub enum QueueingError {
         /// The virtual time.
         at: String,
     },
-    /// Calls wait for each other.
-    #[error(
-        "after {at} s nothing can happen any more: {calls} calls wait for threads or locks that other calls have. Give the servers \
-         more threads, or break the circle of nested calls"
-    )]
-    Standstill {
-        /// The virtual time.
-        at: String,
-        /// The calls in flight.
-        calls: usize,
-    },
-    /// Cycles follow each other, and take no time.
-    #[error(
-        "at {at} s cycles begin and end without end: give the closed class a think time, or a call a demand"
-    )]
-    NoTime {
-        /// The virtual time.
-        at: String,
-    },
+    /// Nothing goes on, or nothing ends.
+    #[error(transparent)]
+    Halt(#[from] Halt),
 }
 
 /// The most calls in flight: some 3 GB.

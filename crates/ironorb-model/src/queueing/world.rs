@@ -17,7 +17,7 @@ use crate::record::Timeline;
 use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
     Agenda, CallSteps, ClassObservations, Connections, Digest, Load, Observations, ResourceObservations,
-    Table, Time, Turns,
+    Stepping, Table, Time, Turns, run_to,
 };
 
 /// A scenario on the way.
@@ -273,83 +273,7 @@ impl<'s> World<'s> {
     }
 
     pub(super) fn run(&mut self) -> Result<(), QueueingError> {
-        let end = self.observed_from + self.scenario.span;
-        let mut before = Time::ZERO;
-        let mut steps = 0;
-        let steps_max = STEPS_MAX + 1_000 * self.clients.len() as u64;
-        while let Some(at) = self.agenda.next_at().filter(|at| *at <= end) {
-            if at >= self.observed_from && !self.is_observing {
-                self.agenda.pass_to(self.observed_from);
-                self.begin_observation();
-            }
-            if at > before {
-                (before, steps) = (at, 0);
-            }
-            let Some((_, event)) = self.agenda.take_next() else { break };
-            self.events += 1;
-            self.happen(event);
-            steps += 1;
-            // What takes no time goes on before the next event.
-            while let Some(task) = self.ready.pop_front() {
-                self.go_on(task);
-                steps += 1;
-            }
-            if steps > steps_max {
-                return Err(QueueingError::NoTime { at: self.now().to_string() });
-            }
-            if self.calls.len() > CALLS_MAX {
-                return Err(QueueingError::Unstable { at: self.now().to_string() });
-            }
-        }
-        if self.agenda.is_empty() && self.calls.len() > 0 {
-            let at = self.now().to_string();
-            return Err(QueueingError::Standstill { at, calls: self.calls.len() });
-        }
-        if !self.is_observing {
-            self.agenda.pass_to(self.observed_from);
-            self.begin_observation();
-        }
-        self.agenda.pass_to(end);
-        Ok(())
-    }
-
-    #[inline]
-    fn happen(&mut self, event: Event) {
-        match event {
-            Event::Tick { host, core, generation } => self.tick(host, core.into(), generation),
-            Event::Arrives(task) => self.go_on(task),
-            Event::Slept { call } => {
-                self.tell(|timeline, now| timeline.end_pause(now, call));
-                self.go_on_with_call(call);
-            }
-            Event::Begins { client } => self.begin_cycle_of(client),
-            Event::Source { source } => self.source_is_due(source),
-            Event::Lag { outbox, generation } => self.lag_is_over(outbox, generation),
-        }
-    }
-
-    #[inline]
-    pub(super) fn go_on(&mut self, task: Task) {
-        match task {
-            Task::Nothing => {}
-            Task::Call(call) => self.go_on_with_call(call),
-            Task::Request(call) => self.request_arrives(call),
-            Task::Reply(call) => self.reply_arrives(call),
-            Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
-            Task::Read(cycle) => self.cache_has_answered(cycle),
-            Task::Batch(batch) => self.go_on_with_batch(batch),
-            Task::Told(batch) => self.holder_has_answered(batch),
-        }
-    }
-
-    fn begin_observation(&mut self) {
-        self.is_observing = true;
-        let now = self.now();
-        self.restart_hosts(now);
-        self.restart_links(now);
-        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
-        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
-        self.classes.iter_mut().for_each(ClassObservations::restart);
+        run_to(self, self.observed_from + self.scenario.span)
     }
 
     pub(super) fn observe(self) -> Observations {
@@ -405,6 +329,87 @@ impl<'s> World<'s> {
             }
             into.push(seen);
         }
+    }
+}
+
+impl Stepping for World<'_> {
+    type Event = Event;
+    type Task = Task;
+    type Error = QueueingError;
+
+    #[inline]
+    fn agenda(&mut self) -> &mut Agenda<Event> {
+        &mut self.agenda
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        self.events += 1;
+        match event {
+            Event::Tick { host, core, generation } => self.tick(host, core.into(), generation),
+            Event::Arrives(task) => self.go_on(task),
+            Event::Slept { call } => {
+                self.tell(|timeline, now| timeline.end_pause(now, call));
+                self.go_on_with_call(call);
+            }
+            Event::Begins { client } => self.begin_cycle_of(client),
+            Event::Source { source } => self.source_is_due(source),
+            Event::Lag { outbox, generation } => self.lag_is_over(outbox, generation),
+        }
+    }
+
+    #[inline]
+    fn next_task(&mut self) -> Option<Task> {
+        self.ready.pop_front()
+    }
+
+    #[inline]
+    fn go_on(&mut self, task: Task) {
+        match task {
+            Task::Nothing => {}
+            Task::Call(call) => self.go_on_with_call(call),
+            Task::Request(call) => self.request_arrives(call),
+            Task::Reply(call) => self.reply_arrives(call),
+            Task::Cycle(cycle) => self.next_call_of_cycle(cycle),
+            Task::Read(cycle) => self.cache_has_answered(cycle),
+            Task::Batch(batch) => self.go_on_with_batch(batch),
+            Task::Told(batch) => self.holder_has_answered(batch),
+        }
+    }
+
+    #[inline]
+    fn observes_from(&self) -> Option<Time> {
+        (!self.is_observing).then_some(self.observed_from)
+    }
+
+    fn begin_observation(&mut self) {
+        self.is_observing = true;
+        let now = self.now();
+        self.restart_hosts(now);
+        self.restart_links(now);
+        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
+        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.classes.iter_mut().for_each(ClassObservations::restart);
+    }
+
+    #[inline]
+    fn check(&mut self) -> Result<(), QueueingError> {
+        match self.calls.len() > CALLS_MAX {
+            true => Err(QueueingError::Unstable { at: self.now().to_string() }),
+            false => Ok(()),
+        }
+    }
+
+    fn steps_max(&self) -> u64 {
+        STEPS_MAX + 1_000 * self.clients.len() as u64
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn idle_events(&self) -> usize {
+        0
     }
 }
 
