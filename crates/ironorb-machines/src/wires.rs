@@ -161,7 +161,8 @@ impl World<'_> {
         let kind = self.link_kind(from, to) as u32;
         let groups = (self.hosts[from as usize].group, self.hosts[to as usize].group);
         let number = self.links.directions.len() as u32;
-        let state = LinkState::new(Random::stream(self.links.random.bits(), 0));
+        let mut state = LinkState::new(Random::stream(self.links.random.bits(), 0));
+        state.restart_observation(if self.is_observing { self.observed_from } else { Time::ZERO });
         self.links.directions.push(Direction { state, kind, groups });
         self.links.numbers.insert((from, to), number);
         number
