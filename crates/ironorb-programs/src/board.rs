@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use ironorb_model::scenario::Scenario;
-use ironorb_model::{ClassObservations, CycleDraws, DrawnCall, Time};
+use ironorb_model::{ClassObservations, CycleDraws, DrawnCall};
 use ironorb_sim::Sender;
 
+use crate::ProgramsError;
 use crate::locks::Locks;
 use crate::pools::Pool;
 
@@ -61,7 +62,7 @@ pub(crate) struct Board {
     /// Calls that have been begun.
     pub(crate) calls: u64,
     /// Why the run cannot go on.
-    pub(crate) has_no_time: Option<Time>,
+    pub(crate) stopped: Option<ProgramsError>,
 }
 
 impl Board {
@@ -73,7 +74,7 @@ impl Board {
             pools,
             locks: Locks::of(scenario),
             calls: 0,
-            has_no_time: None,
+            stopped: None,
         }
     }
 

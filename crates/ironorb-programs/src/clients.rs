@@ -9,11 +9,14 @@ use ironorb::rt::Priority;
 use ironorb_model::scenario::{Arrivals, Cycle, Spread};
 use ironorb_model::{ClientDraws, CycleDraws, Time, Turns};
 
+use crate::ProgramsError;
 use crate::deployment::{Deployment, Role};
 use crate::orbs::Caller;
 
 /// How many cycles of a client may follow each other without taking time.
 const WITHOUT_TIME_MAX: u32 = 1_000;
+/// The most cycles of an open class at a time in one process.
+const CREW_MAX: usize = 2_000;
 /// Threads of clients have little on their stacks.
 const STACK_BYTES: usize = 512 << 10;
 
@@ -38,6 +41,8 @@ struct Crew {
     turns: Mutex<Turns>,
     /// Those that wait; the one that has waited for the shortest time is the next.
     free: Mutex<Vec<Arc<Member>>>,
+    /// How many there are.
+    count: Mutex<usize>,
 }
 
 /// A thread of a crew.
@@ -73,6 +78,7 @@ impl Deployment {
                     process,
                     turns: Mutex::default(),
                     free: Mutex::default(),
+                    count: Mutex::default(),
                 };
                 Arc::new(crew).live(number, of);
             }
@@ -126,8 +132,8 @@ impl WithoutTime {
         self.0 = if between.is_zero() { self.0 + 1 } else { 0 };
         let has_no_end = self.0 > WITHOUT_TIME_MAX;
         if has_no_end {
-            let now = deployment.now();
-            deployment.board().has_no_time.get_or_insert(now);
+            let at = deployment.now().to_string();
+            deployment.board().stopped.get_or_insert(ProgramsError::NoTime { at });
         }
         has_no_end
     }
@@ -172,6 +178,7 @@ impl Crew {
     fn begin(self: &Arc<Self>, order: Order) {
         let free = locked(&self.free).pop();
         let member = free.unwrap_or_else(|| {
+            self.count();
             let member = Arc::new(Member::default());
             let (crew, new) = (self.clone(), member.clone());
             spawn(move || crew.serve(&new));
@@ -179,6 +186,22 @@ impl Crew {
         });
         *locked(&member.next) = Some(order);
         member.has_next.notify_one();
+    }
+
+    /// Counts one more thread.
+    ///
+    /// # Panics
+    /// If there are too many: the simulation ends with the program.
+    fn count(&self) {
+        let mut count = locked(&self.count);
+        *count += 1;
+        if *count > CREW_MAX {
+            let class = self.deployment.scenario.classes[self.class].name.clone();
+            let at = self.deployment.now().to_string();
+            let why = ProgramsError::Unstable { at, class, most: CREW_MAX };
+            self.deployment.board().stopped.get_or_insert(why.clone());
+            panic!("{why}");
+        }
     }
 
     /// Does one cycle after the other.

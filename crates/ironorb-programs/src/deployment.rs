@@ -1,5 +1,6 @@
 //! The scenario as a deployment: hosts, links, processes, and the course of a run.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::scenario::{Arrivals, Cycle, HostGroup, Link, Scenario};
 use ironorb_model::{Digest, Observations, ResourceObservations, Time, Turns};
-use ironorb_sim::{Host, Sim};
+use ironorb_sim::{Counts, Host, Sim};
 
 use crate::ProgramsError;
 use crate::board::Board;
@@ -96,21 +97,12 @@ pub(crate) fn run(
     sim.set_connects_at_once(true);
     sim.set_pauses(scenario.dwell.pauses.clone());
     let hosts = Hosts::make(sim, scenario, &deployment.hosts);
-    deployment.start_servers(sim, &hosts);
-    let epoch = sim.elapsed() + PREPARATION;
-    deployment.epoch.get_or_init(|| epoch);
-    let before = sim.counts();
-    deployment.start_clients(sim, &hosts);
-    // What happens at a moment comes in any order. So observation begins a little before its first moment, and ends a little
-    // after its last one.
-    sim.run_for(PREPARATION + warm_up - MOMENT);
-    sim.restart_observation();
-    deployment.restart_observation();
-    sim.run_for(scenario.span + MOMENT * 2);
+    let course = catch_unwind(AssertUnwindSafe(|| deployment.live(sim, &hosts, warm_up)));
     let board = deployment.board();
-    if let Some(at) = board.has_no_time {
-        return Err(ProgramsError::NoTime { at: at.to_string() });
+    if let Some(why) = &board.stopped {
+        return Err(why.clone());
     }
+    let before = course.unwrap_or_else(|panic| resume_unwind(panic));
     let counts = sim.counts();
     let mut digest = Digest::default();
     digest.take(sim.digest());
@@ -127,6 +119,22 @@ pub(crate) fn run(
 }
 
 impl Deployment {
+    /// Starts all programs, and lets the time of the scenario pass. Returns what had been counted before.
+    fn live(self: &Arc<Self>, sim: &mut Sim, hosts: &Hosts, warm_up: Duration) -> Counts {
+        self.start_servers(sim, hosts);
+        let epoch = sim.elapsed() + PREPARATION;
+        self.epoch.get_or_init(|| epoch);
+        let before = sim.counts();
+        self.start_clients(sim, hosts);
+        // What happens at a moment comes in any order. So observation begins a little before its first moment, and ends a
+        // little after its last one.
+        sim.run_for(PREPARATION + warm_up - MOMENT);
+        sim.restart_observation();
+        self.restart_observation();
+        sim.run_for(self.scenario.span + MOMENT * 2);
+        before
+    }
+
     fn of(scenario: &Scenario, seed: u64, warm_up: Duration) -> Result<Deployment, ProgramsError> {
         check(scenario)?;
         let mut pools = Vec::new();

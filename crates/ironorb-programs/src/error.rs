@@ -53,6 +53,19 @@ pub enum ProgramsError {
         /// The virtual time.
         at: String,
     },
+    /// More cycles of open classes are under way than there are threads for: more begin than end.
+    #[error(
+        "after {at} s more than {most} cycles of class {class} are under way on a host: more begin than end. Look which resource \
+         of a shorter run is fully used"
+    )]
+    Unstable {
+        /// The virtual time.
+        at: String,
+        /// The class.
+        class: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// A program, or the simulation of all of them, has failed.
     #[error("{0}")]
     Failed(String),

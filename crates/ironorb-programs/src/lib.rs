@@ -14,8 +14,8 @@
 //!   servant before and after its work. The ORB's own code takes no time.
 //! - **Priorities** are those of real-time ORBs, with propagated priorities; threads have the system's that follow from them.
 //!
-//! What is random in a call is drawn by its client, and told to the servant by the side ([`Board`](board::Board)): on the wire
-//! there is nothing of it but the upper digits of the object's id, which say whose call it is. So all levels draw the same numbers.
+//! What is random in a call is drawn by its client, and told to the servant by the side. On the wire there is nothing of it but
+//! the upper digits of the object's id, which say whose call it is. So all levels draw the same numbers.
 //!
 //! Not simulated at this level, and refused ([`ProgramsError`]): caching proxies and jobs.
 

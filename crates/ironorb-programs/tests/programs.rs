@@ -184,6 +184,19 @@ fn priorities_travel_and_have_processors_first(sim: &mut Sim) {
     assert!(means.0 * 4 < means.1 * 3, "the processor is nearly full: {means:?}");
 }
 
+/// Cycles without end would take threads without end.
+#[ironorb_sim::test(seeds = 1)]
+fn more_cycles_than_threads_are_told(sim: &mut Sim) {
+    let text = r#"
+        span = "10 s"
+        hosts = [{ name = "a" }]
+        servers = [{ name = "s", hosts = "a", threads = 1, operations = [{ name = "get", demand = "1 s", sleeps = true }] }]
+        classes = [{ name = "c", hosts = "a", between = "1 ms", mix = [{ calls = [{ call = "s.get" }] }] }]
+    "#;
+    let why = ironorb_programs::run(sim, &read(text), Duration::ZERO).unwrap_err();
+    assert!(matches!(&why, ProgramsError::Unstable { at, .. } if at.starts_with("2.0")), "{why}");
+}
+
 #[ironorb_sim::test(seeds = 1)]
 fn what_no_program_is_made_of_is_refused(sim: &mut Sim) {
     let with = |server: &str, class: &str| {
