@@ -82,8 +82,7 @@ fn clients_that_pause(sim: &mut Sim) {
     assert!(mean > 250_000, "it is 225 us without pauses, and here {mean} ns");
 }
 
-/// Pools and locks are full at times, processors too; all of them in the order of arrival. One client of the class with nested
-/// calls, because the order of what happens at one moment is not that of L0 where clients share connections.
+/// Pools and locks are full at times, processors too; all of them in the order of arrival.
 #[ironorb_sim::test(seeds = 4)]
 fn pools_locks_processors_and_nested_calls(sim: &mut Sim) {
     let text = r#"
@@ -122,7 +121,7 @@ fn pools_locks_processors_and_nested_calls(sim: &mut Sim) {
         [[classes]]
         name = "nested"
         hosts = "a"
-        clients = 1
+        clients = 3
         think = { exponential = "1 ms" }
         mix = [{ calls = [{ call = "front.ask", times = 2, target = "robin" }] }]
 
@@ -156,7 +155,6 @@ fn open_classes_and_traces(sim: &mut Sim) {
         ]
     "#;
     let [queued, programs] = both(sim, &format!("{text}{HOSTS}"), Duration::ZERO);
-    let counts = |seen: &Observations| (seen.calls, seen.messages, counts(seen).3);
     assert_eq!(counts(&programs), counts(&queued), "at L2, and at L0");
     assert_eq!(programs.classes[2].completed, 3);
     // Those of a burst come in another order, so only the others are known to wait as long.

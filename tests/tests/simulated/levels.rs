@@ -5,8 +5,7 @@ use std::time::Duration;
 use ironorb_model::{Observations, queueing, scenario};
 use ironorb_sim::Sim;
 
-/// A client of a server whose `ping` calls another server. A cycle is short beside the time to think, so that as many cycles
-/// begin whatever a call takes.
+/// Clients of a server whose `ping` calls another server.
 const SCENARIO: &str = r#"
 span = "205 ms"
 
@@ -65,7 +64,18 @@ calls = [{ call = "back.add" }]
 
 #[ironorb_sim::test(seeds = 4)]
 fn the_levels_agree(sim: &mut Sim) {
-    let scenario = &scenario::read(SCENARIO, "levels.toml").unwrap()[0];
+    expect_agreement(sim, 1);
+}
+
+/// Each thread of the server in front has a connection to the one behind.
+#[ironorb_sim::test(seeds = 4)]
+fn the_levels_agree_on_several_clients(sim: &mut Sim) {
+    expect_agreement(sim, 3);
+}
+
+fn expect_agreement(sim: &mut Sim, clients: u32) {
+    let text = SCENARIO.replace("clients = 1", &format!("clients = {clients}"));
+    let scenario = &scenario::read(&text, "levels.toml").unwrap()[0];
     let (seed, warm_up) = (sim.seed(), Duration::ZERO);
     let queued = queueing::run(scenario, seed, warm_up).unwrap();
     let machines = ironorb_machines::run(scenario, seed, warm_up).unwrap();
