@@ -287,7 +287,7 @@ impl Caller<'_> {
             server_ns: (seen.server_ns - of_server).max(0.0),
             ..*seen
         };
-        let mut steps = self.split.steps(seen.client_ns, seen.server_ns - lookup_ns);
+        let mut steps = self.split.steps(seen.client_ns, (seen.server_ns - lookup_ns).max(0.0));
         steps.find_object += lookup_ns;
         row(self.placement, &seen, steps, objects, in_flight)
     }
