@@ -209,6 +209,11 @@ fn what_breaks_first_is_confirmed_by_what_requests_wait_for() {
     ] {
         assert_eq!(growth(first, &busiest).is_confirmed(), is_confirmed, "{first} {busiest:?}");
     }
+    // Threads that wait for each other break while processors sleep.
+    let mut idle = growth("cpu of back", &["threads of accounts", "cpu of back"]);
+    assert!(idle.is_confirmed());
+    idle.simulated.as_mut().unwrap().busiest[1].1 = 0.03;
+    assert!(!idle.is_confirmed(), "{idle:?}");
 }
 
 #[test]

@@ -33,12 +33,16 @@ impl Growth {
     /// Whether the simulation found the resource busiest that the demands name first, or one that is full at nearly the same
     /// load.
     ///
-    /// Threads and locks are full as soon as what they wait for is: they count only where their demands name them first.
+    /// Threads and locks are full as soon as what they wait for is: they count only where their demands name them first. But where
+    /// the others are not busy, the threads wait for each other, and break before.
     pub fn is_confirmed(&self) -> bool {
         let (Some(seen), Some(first)) = (&self.simulated, self.by_bounds.first()) else { return false };
         let is_of_threads = is_held(&first.resource) || first.resource.starts_with("servants of ");
         let counts = |name: &str| is_of_threads || !is_held(name);
-        let Some((busiest, _)) = seen.busiest.iter().find(|(name, _)| counts(name)) else { return false };
+        let Some((busiest, part)) = seen.busiest.iter().find(|(name, _)| counts(name)) else { return false };
+        if *part < BUSY {
+            return false;
+        }
         let is_near = |it: &&Saturation| it.factor <= first.factor * NEAR;
         self.by_bounds.iter().take_while(is_near).any(|it| is_same(busiest, &it.resource))
     }
@@ -117,6 +121,8 @@ fn busiest(runs: &[Observations]) -> Vec<(String, f64)> {
 
 /// Of the load that fills a resource.
 const JUST_BELOW: f64 = 0.95;
+/// The busy part of a resource that is nearly full.
+const BUSY: f64 = 0.75;
 /// How much later than the first a resource may be full by its demands, to count as full at the same load.
 const NEAR: f64 = 1.05;
 /// How far beyond the load that fills a resource targets are looked at.
