@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb_model::queueing::add_each_or_all;
-use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time};
+use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time, resources};
 
 use super::world::{Event, World};
 use crate::MachinesError;
@@ -79,14 +78,9 @@ impl World<'_> {
     }
 
     pub(super) fn observe_hosts(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (group, first) in self.scenario.hosts.iter().zip(&self.first_host) {
-            let hosts = &self.hosts[*first as usize..(first + group.count) as usize];
-            let each = hosts.iter().enumerate().map(|(number, host)| {
-                let name = if group.count == 1 { String::new() } else { format!("[{number}]") };
-                host.processor.observe(now, format!("cpu of {}{name}", group.name))
-            });
-            add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
-        }
+        resources::observe_processors(self.scenario, into, |group, number, name| {
+            self.hosts[(self.first_host[group] + number) as usize].processor.observe(now, name)
+        });
     }
 
     fn enter_tick(&mut self, host: HostNumber, tick: Option<Tick>) {

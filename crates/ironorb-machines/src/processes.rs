@@ -16,8 +16,8 @@ use ironorb::poa::{
 };
 use ironorb::rt::{Priority, PriorityMapping, PriorityModel, RealTimeConfig, RtCurrent, SchedulingPolicy};
 use ironorb::{ObjectRef, Orb, OrbBuilder, PoaPolicies};
-use ironorb_model::queueing::add_each_or_all;
-use ironorb_model::scenario::{self, ServerLock};
+use ironorb_model::resources;
+use ironorb_model::scenario;
 use ironorb_model::{Load, Place, ResourceObservations, Time, Turns};
 
 use super::bodies::{self, Bodies};
@@ -133,39 +133,10 @@ impl World<'_> {
     }
 
     pub(super) fn observe_pools(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (server, first) in self.scenario.servers.iter().zip(&self.first_process) {
-            let count = self.scenario.hosts[server.hosts].count;
-            for lane in 0..server.lanes.len().max(1) as u32 {
-                let of_lane = match server.lanes.get(lane as usize) {
-                    Some(lane) => format!(", lane {}", lane.priority),
-                    None => String::new(),
-                };
-                let each = (0..count).filter_map(|number| {
-                    let pool = self.processes[(first + number) as usize].first_pool?;
-                    let number = if count == 1 { String::new() } else { format!("[{number}]") };
-                    let name = format!("threads of {}{number}{of_lane}", server.name);
-                    Some(self.pools[(pool + lane) as usize].load.observe(now, name))
-                });
-                let title = || format!("threads of {}{of_lane}", server.name);
-                add_each_or_all(into, each.collect(), title);
-            }
-        }
-    }
-
-    /// Of the locks of objects, the use is the mean number of those that are locked at a time.
-    pub(super) fn observe_locks(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (server, load) in self.scenario.servers.iter().zip(&self.lock_loads) {
-            let name = match server.lock {
-                ServerLock::None => continue,
-                ServerLock::Object => format!("locked objects of {}", server.name),
-                ServerLock::Process => format!("lock of {}", server.name),
-            };
-            let mut seen = load.observe(now, name);
-            if server.lock == ServerLock::Process {
-                seen.utilisation /= f64::from(self.scenario.hosts[server.hosts].count);
-            }
-            into.push(seen);
-        }
+        resources::observe_pools(self.scenario, into, |server, number, lane, name| {
+            let pool = self.processes[(self.first_process[server] + number) as usize].first_pool?;
+            Some(self.pools[(pool + lane) as usize].load.observe(now, name))
+        });
     }
 
     /// What serves the objects of a process. It is made now if there is none.

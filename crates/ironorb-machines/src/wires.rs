@@ -1,7 +1,6 @@
 //! Connections, and the links under them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ironorb::engine::ConnectionId;
 use ironorb_model::scenario::{Link, Scenario};
@@ -68,7 +67,7 @@ impl Links {
         let rules = scenario.links.iter().map(|rule| rule.link);
         Links {
             random: Random::stream(seed, 0),
-            kinds: rules.chain([scenario.default_link, WITHIN_A_HOST]).collect(),
+            kinds: rules.chain([scenario.default_link, Link::WITHIN_A_HOST]).collect(),
             directions: Vec::new(),
             numbers: Table::default(),
         }
@@ -191,16 +190,3 @@ fn messages_in(mut bytes: &[u8]) -> u64 {
     }
     count
 }
-
-/// What carries messages between processes of one host.
-const WITHIN_A_HOST: Link = Link {
-    latency: Duration::ZERO,
-    jitter: Duration::ZERO,
-    bandwidth: None,
-    mtu: u32::MAX,
-    packet_overhead: 0,
-    loss: 0.0,
-    reorder: 0.0,
-    duplicate: 0.0,
-    retransmit_after: Duration::ZERO,
-};

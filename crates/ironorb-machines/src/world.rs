@@ -9,7 +9,7 @@ use ironorb::generated::Operation;
 use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
 use ironorb_model::{
-    Agenda, ClassObservations, Connections, Digest, Load, Observations, Stepping, Table, Time,
+    Agenda, ClassObservations, Connections, Digest, Load, Observations, Stepping, Table, Time, resources,
 };
 
 use super::calls::{Call, Lock, LockKey};
@@ -196,7 +196,7 @@ impl<'s> World<'s> {
         let mut resources = Vec::new();
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
-        self.observe_locks(now, &mut resources);
+        resources::observe_locks(self.scenario, &self.lock_loads, now, &mut resources);
         self.links.observe(now, self.scenario, &mut resources);
         Observations {
             span: now.since(self.observed_from),

@@ -20,6 +20,7 @@ pub mod queueing;
 mod random;
 pub mod record;
 pub mod report;
+pub mod resources;
 pub mod scenario;
 mod stepping;
 mod table;

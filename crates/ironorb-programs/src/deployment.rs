@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ironorb_model::queueing::add_each_or_all;
 use ironorb_model::scenario::{Arrivals, Cycle, HostGroup, Link, Scenario};
-use ironorb_model::{Digest, Observations, ResourceObservations, Time, Turns};
+use ironorb_model::{Digest, Observations, ResourceObservations, Time, Turns, resources};
 use ironorb_sim::{Counts, Host, Sim};
 
 use crate::ProgramsError;
@@ -304,7 +303,7 @@ impl Hosts {
                 let host = sim.host(&names[all.len()], || {});
                 sim.set_cores(&host, group.cores);
                 sim.set_switch_time(&host, group.switch_time);
-                sim.set_link(&host, &host, WITHIN_A_HOST);
+                sim.set_link(&host, &host, Link::WITHIN_A_HOST);
                 all.push(host);
             }
         }
@@ -328,14 +327,9 @@ impl Hosts {
     }
 
     fn observe_processors(&self, sim: &mut Sim, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
-        for (index, group) in scenario.hosts.iter().enumerate() {
-            let each = self.of_group(index, scenario).map(|(number, host)| {
-                let number = number - self.first[index];
-                let number = if group.count == 1 { String::new() } else { format!("[{number}]") };
-                sim.observe_processors(host, format!("cpu of {}{number}", group.name))
-            });
-            add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
-        }
+        resources::observe_processors(scenario, into, |group, number, name| {
+            sim.observe_processors(&self.all[self.first[group] + number as usize], name)
+        });
     }
 
     /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
@@ -414,16 +408,3 @@ const FIRST_PORT: u16 = 2_810;
 /// From here on the simulated system gives ports to clients.
 const FIRST_EPHEMERAL_PORT: u16 = 32_768;
 const LANES_MAX: u64 = (FIRST_EPHEMERAL_PORT - FIRST_PORT) as u64;
-
-/// What carries messages between processes of one host.
-const WITHIN_A_HOST: Link = Link {
-    latency: Duration::ZERO,
-    jitter: Duration::ZERO,
-    bandwidth: None,
-    mtu: u32::MAX,
-    packet_overhead: 0,
-    loss: 0.0,
-    reorder: 0.0,
-    duplicate: 0.0,
-    retransmit_after: Duration::ZERO,
-};

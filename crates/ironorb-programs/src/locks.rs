@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 
 use ironorb_model::scenario::{Scenario, ServerLock};
-use ironorb_model::{Load, ResourceObservations, Time};
+use ironorb_model::{Load, ResourceObservations, Time, resources};
 
 use crate::deployment::Deployment;
 
@@ -44,20 +44,8 @@ impl Locks {
         self.loads.iter_mut().for_each(|load| load.restart(now));
     }
 
-    /// Of the locks of objects, the use is the mean number of those that are locked at a time.
     pub(crate) fn observe(&self, now: Time, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
-        for (server, load) in scenario.servers.iter().zip(&self.loads) {
-            let name = match server.lock {
-                ServerLock::None => continue,
-                ServerLock::Object => format!("locked objects of {}", server.name),
-                ServerLock::Process => format!("lock of {}", server.name),
-            };
-            let mut seen = load.observe(now, name);
-            if server.lock == ServerLock::Process {
-                seen.utilisation /= f64::from(scenario.hosts[server.hosts].count);
-            }
-            into.push(seen);
-        }
+        resources::observe_locks(scenario, &self.loads, now, into);
     }
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Requests wait in the ORB, which tells nobody of each. But it is known when they arrive, and when their servants begin.
 
-use ironorb_model::queueing::add_each_or_all;
-use ironorb_model::{Load, ResourceObservations, Time};
+use ironorb_model::{Load, ResourceObservations, Time, resources};
 
 use crate::board::{Board, Told};
 use crate::deployment::{Deployment, Role};
@@ -87,27 +86,13 @@ impl Deployment {
 
     pub(crate) fn observe_pools(&self, board: &Board, into: &mut Vec<ResourceObservations>) {
         let now = self.now();
-        for (index, server) in self.scenario.servers.iter().enumerate() {
-            let first = self.first_process[index] as usize;
-            let count = self.scenario.hosts[server.hosts].count as usize;
-            for lane in 0..server.lanes.len().max(1) {
-                let of_lane = match server.lanes.get(lane) {
-                    Some(lane) => format!(", lane {}", lane.priority),
-                    None => String::new(),
-                };
-                let each = self.processes[first..first + count].iter().enumerate();
-                let each = each.filter_map(|(number, process)| {
-                    let Role::Server { first_pool: Some(pool), .. } = process.role else { return None };
-                    let number = if count == 1 { String::new() } else { format!("[{number}]") };
-                    let name = format!("threads of {}{number}{of_lane}", server.name);
-                    let still = board.waiting().filter(|told| self.pool_of(told) == Some(pool + lane));
-                    let still = still.map(|told| self.arrival(told));
-                    Some(board.pools[pool + lane].observe(now, name, still))
-                });
-                let title = || format!("threads of {}{of_lane}", server.name);
-                add_each_or_all(into, each.collect(), title);
-            }
-        }
+        resources::observe_pools(&self.scenario, into, |server, number, lane, name| {
+            let process = &self.processes[(self.first_process[server] + number) as usize];
+            let Role::Server { first_pool: Some(first), .. } = process.role else { return None };
+            let pool = first + lane as usize;
+            let still = board.waiting().filter(|told| self.pool_of(told) == Some(pool));
+            Some(board.pools[pool].observe(now, name, still.map(|told| self.arrival(told))))
+        });
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::QueueingError;
 use super::world::{Event, Task, World};
-use crate::{Processor, ResourceObservations, SchedulingClass, Stepping as _, ThreadId, Tick, Time};
+use crate::{
+    Processor, ResourceObservations, SchedulingClass, Stepping as _, ThreadId, Tick, Time, resources,
+};
 
 /// One host.
 #[derive(Debug)]
@@ -98,36 +100,8 @@ impl World<'_> {
     }
 
     pub(super) fn observe_hosts(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (group, first) in self.scenario.hosts.iter().zip(&self.first_host) {
-            let hosts = &self.hosts[*first as usize..(first + group.count) as usize];
-            let each = hosts.iter().enumerate().map(|(number, host)| {
-                let name = if group.count == 1 { String::new() } else { format!("[{number}]") };
-                host.processor.observe(now, format!("cpu of {}{name}", group.name))
-            });
-            add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
-        }
+        resources::observe_processors(self.scenario, into, |group, number, name| {
+            self.hosts[(self.first_host[group] + number) as usize].processor.observe(now, name)
+        });
     }
-}
-
-/// The most equal resources that reports list one by one.
-const LISTED_MAX: usize = 16;
-
-/// Lists resources one by one, or as one if there are many: its use and queue are the means, and its greatest queue is the greatest of all.
-pub fn add_each_or_all(
-    into: &mut Vec<ResourceObservations>,
-    each: Vec<ResourceObservations>,
-    name: impl FnOnce() -> String,
-) {
-    if each.len() <= LISTED_MAX {
-        into.extend(each);
-        return;
-    }
-    let count = each.len() as f64;
-    into.push(ResourceObservations {
-        name: format!("{} (mean of {})", name(), each.len()),
-        utilisation: each.iter().map(|it| it.utilisation).sum::<f64>() / count,
-        queue_mean: each.iter().map(|it| it.queue_mean).sum::<f64>() / count,
-        queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
-        octets: each.iter().map(|it| it.octets).sum(),
-    });
 }

@@ -38,7 +38,6 @@ use crate::record::Timeline;
 use crate::scenario::Scenario;
 use crate::{Halt, Observations};
 
-pub use hosts::add_each_or_all;
 pub(crate) use sizes::JobSizes;
 pub use sizes::{MessageSizes, OBJECT_KEY_OCTETS};
 use world::World;

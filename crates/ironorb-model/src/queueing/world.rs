@@ -17,7 +17,7 @@ use crate::record::Timeline;
 use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
     Agenda, CallSteps, ClassObservations, Connections, Digest, Load, Observations, ResourceObservations,
-    Stepping, Table, Time, Turns, run_to,
+    Stepping, Table, Time, Turns, resources, run_to,
 };
 
 /// A scenario on the way.
@@ -281,7 +281,7 @@ impl<'s> World<'s> {
         let mut resources = Vec::new();
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
-        self.observe_locks(now, &mut resources);
+        resources::observe_locks(self.scenario, &self.lock_loads, now, &mut resources);
         self.observe_links(now, &mut resources);
         Observations {
             span: now.since(self.observed_from),
@@ -296,39 +296,10 @@ impl<'s> World<'s> {
     }
 
     fn observe_pools(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (server, first) in self.scenario.servers.iter().zip(&self.first_process) {
-            let count = self.scenario.hosts[server.hosts].count;
-            for lane in 0..server.lanes.len().max(1) as u32 {
-                let of_lane = match server.lanes.get(lane as usize) {
-                    Some(lane) => format!(", lane {}", lane.priority),
-                    None => String::new(),
-                };
-                let each = (0..count).filter_map(|number| {
-                    let pool = self.processes[(first + number) as usize].first_pool?;
-                    let number = if count == 1 { String::new() } else { format!("[{number}]") };
-                    let name = format!("threads of {}{number}{of_lane}", server.name);
-                    Some(self.pools[(pool + lane) as usize].load.observe(now, name))
-                });
-                let title = || format!("threads of {}{of_lane}", server.name);
-                super::hosts::add_each_or_all(into, each.collect(), title);
-            }
-        }
-    }
-
-    /// Of the locks of objects, the use is the mean number of those that are locked at a time.
-    fn observe_locks(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        for (server, load) in self.scenario.servers.iter().zip(&self.lock_loads) {
-            let name = match server.lock {
-                ServerLock::None => continue,
-                ServerLock::Object => format!("locked objects of {}", server.name),
-                ServerLock::Process => format!("lock of {}", server.name),
-            };
-            let mut seen = load.observe(now, name);
-            if server.lock == ServerLock::Process {
-                seen.utilisation /= f64::from(self.scenario.hosts[server.hosts].count);
-            }
-            into.push(seen);
-        }
+        resources::observe_pools(self.scenario, into, |server, number, lane, name| {
+            let pool = self.processes[(self.first_process[server] + number) as usize].first_pool?;
+            Some(self.pools[(pool + lane) as usize].load.observe(now, name))
+        });
     }
 }
 

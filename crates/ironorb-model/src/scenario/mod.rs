@@ -430,6 +430,21 @@ impl Operation {
     }
 }
 
+impl Link {
+    /// What carries messages between processes of one host.
+    pub const WITHIN_A_HOST: Link = Link {
+        latency: Duration::ZERO,
+        jitter: Duration::ZERO,
+        bandwidth: None,
+        mtu: u32::MAX,
+        packet_overhead: 0,
+        loss: 0.0,
+        reorder: 0.0,
+        duplicate: 0.0,
+        retransmit_after: Duration::ZERO,
+    };
+}
+
 impl Default for Replications {
     /// At least 5 and at most 50, until means are known to 2.5 % with a confidence of 95 %.
     fn default() -> Self {
