@@ -22,6 +22,7 @@ pub mod record;
 pub mod report;
 pub mod resources;
 pub mod scenario;
+mod shares;
 mod stepping;
 mod table;
 mod time;

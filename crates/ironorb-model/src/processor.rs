@@ -1,15 +1,16 @@
-//! A host's processors: fixed priorities with preemption above time-shared threads.
+//! A host's processors: fixed priorities with preemption above threads with equal shares.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::Load;
-use crate::{PauseTimes, ResourceObservations, Time};
+use crate::shares::{Received, Shares, nanos};
+use crate::{PauseTimes, ResourceObservations, Table, Time};
 
-/// How long a time-shared thread runs before the next one of its kind, where several are ready: the order of magnitude of
-/// a slice of the Linux scheduler.
+/// How long a time-shared thread runs before another one of its kind may follow, where several are ready: the order of magnitude of
+/// a slice of the Linux scheduler, which looks at its ticks only.
 pub const TIME_SLICE: Duration = Duration::from_millis(3);
 
 /// A thread, as the driver numbers it.
@@ -19,7 +20,8 @@ pub struct ThreadId(pub u32);
 /// How a thread competes for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SchedulingClass {
-    /// In turn with the others of this class, a [`TIME_SLICE`] each. A thread that becomes ready preempts none.
+    /// By equal shares, as Linux's `SCHED_OTHER`: the thread that has received least runs next, for a [`TIME_SLICE`] at least. A
+    /// thread that becomes ready and is due preempts one that has received more than its share.
     Shared,
     /// By priority, the highest first, and of equal ones in their order, as POSIX's `SCHED_FIFO`. A thread that becomes
     /// ready preempts one of a lower priority, and any [`Shared`](Self::Shared) one.
@@ -42,13 +44,13 @@ pub struct Tick {
 /// A thread runs a burst: so much time on a processor. When a core goes from one thread to another, the new burst takes the
 /// switch time longer. A thread goes to the core on which it ran last if that one is idle, or else to the first idle one.
 /// A burst takes longer after a pause of its thread and of the core, as [`PauseTimes`] say. Not modelled: threads that the system
-/// moves, and that it prefers threads which have run less.
+/// moves.
 #[derive(Debug)]
 pub struct Processor {
     cores: Vec<Core>,
     switch_time: Duration,
     fixed: BinaryHeap<Ready>,
-    shared: VecDeque<Burst>,
+    shared: Shares<Burst>,
     entered: i64,
     put_back: i64,
     load: Load,
@@ -60,7 +62,7 @@ pub struct Processor {
 struct Waking {
     times: Arc<PauseTimes>,
     /// When threads have run last; one that has not run yet has had no pause.
-    ran: HashMap<ThreadId, Time>,
+    ran: Table<ThreadId, Time>,
 }
 
 #[derive(Debug, Default)]
@@ -83,6 +85,17 @@ struct Burst {
     thread: ThreadId,
     class: SchedulingClass,
     left: Duration,
+    /// Of a time-shared thread, at the beginning.
+    received: Received,
+}
+
+impl Running {
+    /// What is left of the burst.
+    fn left(&self, now: Time) -> Burst {
+        let ran = now.since(self.since);
+        let Burst { left, received, .. } = self.burst;
+        Burst { left: left.saturating_sub(ran), received: received + nanos(ran), ..self.burst }
+    }
 }
 
 impl Processor {
@@ -92,7 +105,7 @@ impl Processor {
             cores: (0..cores.max(1)).map(|_| Core::default()).collect(),
             switch_time,
             fixed: BinaryHeap::new(),
-            shared: VecDeque::new(),
+            shared: Shares::new(),
             entered: 0,
             put_back: 0,
             load: Load::new(cores.max(1)),
@@ -103,7 +116,7 @@ impl Processor {
     /// The same, where pauses make bursts longer.
     #[must_use]
     pub fn with_pauses(self, times: &Arc<PauseTimes>) -> Processor {
-        let pauses = (!times.is_empty()).then(|| Waking { times: times.clone(), ran: HashMap::new() });
+        let pauses = (!times.is_empty()).then(|| Waking { times: times.clone(), ran: Table::default() });
         Processor { pauses, ..self }
     }
 
@@ -117,8 +130,12 @@ impl Processor {
         class: SchedulingClass,
         time: Duration,
     ) -> Option<Tick> {
-        let mut burst = Burst { thread, class, left: time };
         let idle = self.idle_core(thread);
+        let received = match class {
+            SchedulingClass::Shared => self.shared.wake(now, thread, idle.is_some()),
+            SchedulingClass::Fixed(_) => 0,
+        };
+        let mut burst = Burst { thread, class, left: time, received };
         if let Some(Waking { times, ran }) = &self.pauses {
             let of_thread = ran.get(&thread).map(|ran| times.of_thread.more(now.since(*ran)));
             let since = idle.and_then(|core| self.cores[core].idle_since);
@@ -129,13 +146,13 @@ impl Processor {
             self.load.take(now);
             return Some(self.run(now, core, burst));
         }
-        if let Some(core) = self.preemptible_core(class) {
+        if let Some(core) = self.preemptible_core(now, &burst) {
             self.put_back(now, core);
             self.load.wait(now);
             return Some(self.run(now, core, burst));
         }
         self.load.wait(now);
-        self.add(burst);
+        self.add(now, burst);
         None
     }
 
@@ -146,21 +163,23 @@ impl Processor {
         let Some(running) = self.cores[at].running.filter(|_| self.cores[at].generation == generation) else {
             return (None, None);
         };
-        let ran = now.since(running.since);
-        if ran >= running.burst.left {
-            self.cores[at].running = None;
-            if let Some(Waking { ran, .. }) = &mut self.pauses {
-                ran.insert(running.burst.thread, now);
+        let burst = running.left(now);
+        if burst.left.is_zero() {
+            self.stop(now, at);
+            if burst.class == SchedulingClass::Shared {
+                self.shared.sleep(burst.thread, burst.received);
             }
-            return (Some(running.burst.thread), self.run_next(now, at));
+            if let Some(Waking { ran, .. }) = &mut self.pauses {
+                ran.insert(burst.thread, now);
+            }
+            return (Some(burst.thread), self.run_next(now, at));
         }
-        let burst = Burst { left: running.burst.left - ran, ..running.burst };
-        if self.shared.is_empty() {
+        self.stop(now, at);
+        if !self.shared.has_one_due(burst.received) {
             return (None, Some(self.run(now, at, burst)));
         }
-        self.shared.push_back(burst);
+        self.add(now, burst);
         self.load.wait(now);
-        self.cores[at].running = None;
         (None, self.run_next(now, at))
     }
 
@@ -168,13 +187,12 @@ impl Processor {
     pub fn remove(&mut self, now: Time, thread: ThreadId) -> (bool, Option<Tick>) {
         let of_it = |core: &Core| core.running.is_some_and(|running| running.burst.thread == thread);
         if let Some(at) = self.cores.iter().position(of_it) {
-            self.cores[at].running = None;
+            self.stop(now, at);
             return (true, self.run_next(now, at));
         }
-        let before = self.fixed.len() + self.shared.len();
+        let before = self.fixed.len();
         self.fixed.retain(|ready| ready.burst.thread != thread);
-        self.shared.retain(|burst| burst.thread != thread);
-        let is_gone = self.fixed.len() + self.shared.len() < before;
+        let is_gone = self.fixed.len() < before || self.shared.remove(now, |burst| burst.thread == thread);
         if is_gone {
             self.load.wait_no_longer(now);
         }
@@ -206,39 +224,56 @@ impl Processor {
         first.filter(is_known).or_else(|| idle.find(is_known)).or(first)
     }
 
-    /// The core with the least urgent thread, if a thread of this class preempts it.
-    fn preemptible_core(&self, class: SchedulingClass) -> Option<usize> {
-        let running = |at: usize| self.cores[at].running.map(|running| running.burst.class);
-        let least = (0..self.cores.len()).min_by_key(|&at| running(at))?;
-        running(least).filter(|running| *running < class).map(|_| least)
+    /// The core with the least urgent thread, if this one preempts it.
+    fn preemptible_core(&self, now: Time, burst: &Burst) -> Option<usize> {
+        let running = |at: usize| self.cores[at].running.map(|running| running.left(now));
+        // Of time-shared ones that which has received most.
+        let urgency = |at: &usize| running(*at).map(|running| (running.class, -running.received));
+        let least = (0..self.cores.len()).min_by_key(urgency)?;
+        let of_least = running(least)?;
+        let is_less = match (burst.class, of_least.class) {
+            (SchedulingClass::Shared, SchedulingClass::Shared) => {
+                self.shared.is_due_before(burst.received, of_least.received)
+            }
+            (new, running) => running < new,
+        };
+        is_less.then_some(least)
+    }
+
+    /// A core has its burst no longer. What is left of that.
+    fn stop(&mut self, now: Time, at: usize) -> Option<Burst> {
+        let burst = self.cores[at].running.take()?.left(now);
+        if burst.class == SchedulingClass::Shared {
+            self.shared.stop(now, burst.received);
+        }
+        Some(burst)
     }
 
     fn put_back(&mut self, now: Time, at: usize) {
-        let Some(Running { burst, since }) = self.cores[at].running.take() else { return };
-        let burst = Burst { left: burst.left.saturating_sub(now.since(since)), ..burst };
+        let Some(burst) = self.stop(now, at) else { return };
         match burst.class {
             // It is the first of its priority again.
             SchedulingClass::Fixed(priority) => {
                 self.put_back -= 1;
                 self.fixed.push(Ready { priority, order: self.put_back, burst });
             }
-            SchedulingClass::Shared => self.shared.push_front(burst),
+            SchedulingClass::Shared => self.shared.wait(now, burst.received, burst),
         }
     }
 
-    fn add(&mut self, burst: Burst) {
+    fn add(&mut self, now: Time, burst: Burst) {
         match burst.class {
             SchedulingClass::Fixed(priority) => {
                 self.entered += 1;
                 self.fixed.push(Ready { priority, order: self.entered, burst });
             }
-            SchedulingClass::Shared => self.shared.push_back(burst),
+            SchedulingClass::Shared => self.shared.wait(now, burst.received, burst),
         }
     }
 
     /// A core whose burst is over takes the most urgent one that waits.
     fn run_next(&mut self, now: Time, at: usize) -> Option<Tick> {
-        let next = self.fixed.pop().map(|ready| ready.burst).or_else(|| self.shared.pop_front());
+        let next = self.fixed.pop().map(|ready| ready.burst).or_else(|| self.shared.take(now));
         match next {
             Some(burst) => {
                 self.load.wait_no_longer(now);
@@ -253,6 +288,9 @@ impl Processor {
     }
 
     fn run(&mut self, now: Time, at: usize, mut burst: Burst) -> Tick {
+        if burst.class == SchedulingClass::Shared {
+            self.shared.run(now, burst.received);
+        }
         let core = &mut self.cores[at];
         if core.last.replace(burst.thread) != Some(burst.thread) {
             burst.left += self.switch_time;
@@ -361,6 +399,22 @@ mod tests {
     fn time_shared_threads_run_in_turn() {
         let bursts = [(0, 1, SHARED, 7_000), (0, 2, SHARED, 4_000), (1, 3, SHARED, 1_000)];
         assert_eq!(ends(1, 0, &bursts), [(3, 7_000), (2, 11_000), (1, 12_000)]);
+    }
+
+    #[test]
+    fn a_thread_that_waited_is_owed_its_share_after_it_has_slept() {
+        // The second one waits for the end of a slice, goes before the first one while it is owed something, and then waits again.
+        let short = [1_000, 5_000, 7_000, 9_000, 11_000].map(|at| (at, 2, SHARED, 500));
+        let all = [&[(0, 1, SHARED, 20_000)], &short[..]].concat();
+        let wanted = [(2, 3_500), (2, 5_500), (2, 7_500), (2, 9_500), (2, 13_000), (1, 22_500)];
+        assert_eq!(ends(1, 0, &all), wanted);
+    }
+
+    #[test]
+    fn a_thread_that_had_more_than_its_share_is_not_due_when_it_comes_again() {
+        // The second one has had 500 us more than the first by 5,500, which a sleep of 100 us does not make good.
+        let bursts = [(0, 1, SHARED, 10_000), (1_000, 2, SHARED, 2_500), (5_600, 2, SHARED, 1_000)];
+        assert_eq!(ends(1, 0, &bursts), [(2, 5_500), (2, 9_500), (1, 13_500)]);
     }
 
     #[test]
