@@ -182,7 +182,7 @@ impl World<'_> {
             Some(first) => {
                 let lane = self.lane_of(server as usize, call);
                 let pool = &mut self.pools[first as usize + lane];
-                let free = pool.free.pop();
+                let free = pool.free.pop_front();
                 match free {
                     Some(_) => pool.load.take(now),
                     None => {
@@ -425,7 +425,7 @@ impl World<'_> {
                     Some(_) => pool.load.wait_no_longer(now),
                     None => {
                         pool.load.give_back(now);
-                        pool.free.push(thread);
+                        pool.free.push_back(thread);
                     }
                 }
                 next

@@ -4,6 +4,7 @@
 //! that calls: what an ORB keeps of a server, its profile and its address, is the same in all of them, and a network of a
 //! thousand processes would have it a million times. Nothing that is sent depends on it: connections are the engines'.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ironorb::engine::{
@@ -85,7 +86,8 @@ struct Objects {
 /// Threads that serve requests of one lane of a process.
 #[derive(Debug)]
 pub(super) struct Pool {
-    pub(super) free: Vec<u32>,
+    /// The one that has been free for the longest time is the next: so the system wakes threads that wait for one condition.
+    pub(super) free: VecDeque<u32>,
     pub(super) waiting: CallQueue,
     pub(super) load: Load,
 }
@@ -124,9 +126,7 @@ impl World<'_> {
         };
         let first = self.pools.len() as u32;
         for size in sizes {
-            // The thread that has been free for the shortest time is the next one: the last.
-            let mut free: Vec<u32> = (0..size.max(1)).map(|_| self.add_thread()).collect();
-            free.reverse();
+            let free = (0..size.max(1)).map(|_| self.add_thread()).collect();
             self.pools.push(Pool { free, waiting: CallQueue::default(), load: Load::new(size.max(1)) });
         }
         Some(first)

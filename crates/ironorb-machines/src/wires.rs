@@ -1,10 +1,8 @@
 //! Connections, and the links under them.
 
-use std::collections::BTreeMap;
-
 use ironorb::engine::ConnectionId;
 use ironorb_model::scenario::{Link, Scenario};
-use ironorb_model::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time};
+use ironorb_model::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
 
 use super::hosts::HostNumber;
 use super::list::CallQueue;
@@ -77,35 +75,15 @@ impl Links {
         self.directions.iter_mut().for_each(|direction| direction.state.restart_observation(now));
     }
 
-    /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
+    /// What links between hosts have carried.
     pub(super) fn observe(&self, now: Time, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
         let within_a_host = self.kinds.len() - 1;
-        let mut between: BTreeMap<(u32, u32), (ResourceObservations, u32)> = BTreeMap::new();
         let links = self.directions.iter().filter(|direction| direction.kind as usize != within_a_host);
-        for Direction { state, groups, .. } in links {
-            let seen = state.observe(now, String::new());
-            let none = ResourceObservations {
-                name: String::new(),
-                utilisation: 0.0,
-                queue_mean: 0.0,
-                queue_max: 0,
-                octets: 0,
-            };
-            let (all, count) = between.entry(*groups).or_insert((none, 0));
-            *count += 1;
-            all.utilisation += (seen.utilisation - all.utilisation) / f64::from(*count);
-            all.queue_mean += (seen.queue_mean - all.queue_mean) / f64::from(*count);
-            all.queue_max = all.queue_max.max(seen.queue_max);
-            all.octets += seen.octets;
-        }
-        for ((from, to), (mut all, count)) in between {
-            let name = |group: u32| &scenario.hosts[group as usize].name;
-            all.name = format!("link {} -> {}", name(from), name(to));
-            if count > 1 {
-                all.name += &format!(" (mean of {count})");
-            }
-            into.push(all);
-        }
+        let observed = |direction: &Direction| {
+            let (from, to) = direction.groups;
+            ((from as usize, to as usize), direction.state.observe(now, String::new()))
+        };
+        resources::observe_links(scenario, into, links.map(observed));
     }
 }
 

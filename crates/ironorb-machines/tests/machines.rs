@@ -337,10 +337,8 @@ fn compare_with_queues(scenario: &Scenario, seed: u64) {
         assert_eq!(seen(machines), seen(queues), "{} {seed}", scenario.name);
     }
     let resources = |seen: Observations| -> Vec<_> {
-        // The use and the queue of some links are means, which the levels add up in another order.
-        let rounded = |share: f64| (share * 1e9).round() as u64;
         let of_one = |it: &ResourceObservations| {
-            (it.name.clone(), rounded(it.utilisation), rounded(it.queue_mean), it.queue_max, it.octets)
+            (it.name.clone(), it.utilisation, it.queue_mean, it.queue_max, it.octets)
         };
         seen.resources.iter().map(of_one).collect()
     };

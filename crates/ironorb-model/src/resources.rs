@@ -1,5 +1,7 @@
 //! The resources of a scenario in reports: their names, and which of them are listed one by one. All levels have them alike.
 
+use std::collections::BTreeMap;
+
 use crate::scenario::{Scenario, ServerLock};
 use crate::{Load, ResourceObservations, Time};
 
@@ -13,6 +15,23 @@ pub fn observe_processors(
         let each = (0..group.count)
             .map(|number| of(index, number, format!("cpu of {}{}", group.name, place(number, group.count))));
         add_each_or_all(into, each.collect(), || format!("cpu of {}", group.name));
+    }
+}
+
+/// The links between hosts of two groups, in each direction, as one: the mean of those that have been used. `used` has each of these
+/// with the indices of its groups; its name does not count.
+pub fn observe_links(
+    scenario: &Scenario,
+    into: &mut Vec<ResourceObservations>,
+    used: impl IntoIterator<Item = ((usize, usize), ResourceObservations)>,
+) {
+    let mut between: BTreeMap<(usize, usize), Vec<ResourceObservations>> = BTreeMap::new();
+    for (groups, link) in used {
+        between.entry(groups).or_default().push(link);
+    }
+    for ((from, to), each) in between {
+        let name = |group: usize| &scenario.hosts[group].name;
+        into.push(mean_of(&each, format!("link {} -> {}", name(from), name(to))));
     }
 }
 
@@ -67,7 +86,7 @@ fn place(number: u32, count: u32) -> String {
 /// The most equal resources that reports list one by one.
 const LISTED_MAX: usize = 16;
 
-/// Lists resources one by one, or as one if there are many: its use and queue are the means, and its greatest queue is the greatest of all.
+/// Lists resources one by one, or as one if there are many.
 fn add_each_or_all(
     into: &mut Vec<ResourceObservations>,
     each: Vec<ResourceObservations>,
@@ -77,12 +96,22 @@ fn add_each_or_all(
         into.extend(each);
         return;
     }
-    let count = each.len() as f64;
-    into.push(ResourceObservations {
-        name: format!("{} (mean of {})", name(), each.len()),
-        utilisation: each.iter().map(|it| it.utilisation).sum::<f64>() / count,
-        queue_mean: each.iter().map(|it| it.queue_mean).sum::<f64>() / count,
+    into.push(mean_of(&each, name()));
+}
+
+/// Many as one: its use and queue are the means, its greatest queue is the greatest of all, and its octets are those of all.
+fn mean_of(each: &[ResourceObservations], name: String) -> ResourceObservations {
+    // The sum of sorted numbers does not depend on the order in which a level has its resources.
+    let mean = |of: fn(&ResourceObservations) -> f64| {
+        let mut all: Vec<f64> = each.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    ResourceObservations {
+        name: if each.len() == 1 { name } else { format!("{name} (mean of {})", each.len()) },
+        utilisation: mean(|it| it.utilisation),
+        queue_mean: mean(|it| it.queue_mean),
         queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
         octets: each.iter().map(|it| it.octets).sum(),
-    });
+    }
 }

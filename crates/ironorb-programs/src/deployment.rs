@@ -332,29 +332,18 @@ impl Hosts {
         });
     }
 
-    /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
     fn observe_links(&self, sim: &mut Sim, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
         let groups = scenario.hosts.len();
-        for (from, to) in (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to))) {
-            let title = format!("link {} -> {}", scenario.hosts[from].name, scenario.hosts[to].name);
-            let pairs = self.of_group(from, scenario).flat_map(|(number, a)| {
+        let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        let between = pairs.flat_map(|(from, to)| {
+            self.of_group(from, scenario).flat_map(move |(number, a)| {
                 let others = self.of_group(to, scenario).filter(move |(other, _)| *other != number);
-                others.map(move |(_, b)| (a, b))
-            });
-            let each: Vec<_> = pairs.filter_map(|(a, b)| sim.observe_link(a, b, title.clone())).collect();
-            let count = each.len();
-            if count == 0 {
-                continue;
-            }
-            let mean = |of: fn(&ResourceObservations) -> f64| each.iter().map(of).sum::<f64>() / count as f64;
-            into.push(ResourceObservations {
-                name: if count == 1 { title } else { format!("{title} (mean of {count})") },
-                utilisation: mean(|it| it.utilisation),
-                queue_mean: mean(|it| it.queue_mean),
-                queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
-                octets: each.iter().map(|it| it.octets).sum(),
-            });
-        }
+                others.map(move |(_, b)| ((from, to), a, b))
+            })
+        });
+        let used =
+            between.filter_map(|(groups, a, b)| Some((groups, sim.observe_link(a, b, String::new())?)));
+        resources::observe_links(scenario, into, used);
     }
 }
 

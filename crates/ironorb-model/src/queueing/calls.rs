@@ -284,7 +284,7 @@ impl World<'_> {
             Some(first) => {
                 let pool = first + self.lane_of(server, number);
                 let pool = &mut self.pools[pool as usize];
-                let free = pool.free.pop();
+                let free = pool.free.pop_front();
                 match free {
                     Some(_) => pool.load.take(now),
                     None => {
@@ -512,7 +512,7 @@ impl World<'_> {
                     Some(_) => pool.load.wait_no_longer(now),
                     None => {
                         pool.load.give_back(now);
-                        pool.free.push(thread);
+                        pool.free.push_back(thread);
                     }
                 }
                 next

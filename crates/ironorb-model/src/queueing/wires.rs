@@ -3,7 +3,7 @@
 use super::slab::Queue;
 use super::world::{Event, Task, World};
 use crate::scenario::{Link, Scenario};
-use crate::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time};
+use crate::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
 
 /// A connection from one process to another.
 #[derive(Debug)]
@@ -148,27 +148,11 @@ impl World<'_> {
         self.links.states.iter_mut().for_each(|link| link.state.restart_observation(now));
     }
 
-    /// What links between hosts of two groups have carried, in each direction: the mean of those that have been used.
     pub(super) fn observe_links(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        let groups = self.scenario.hosts.len() as u32;
-        for (from, to) in (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to))) {
-            let of_both = self.links.states.iter().filter(|link| link.groups == (from, to));
-            let name = |group: u32| &self.scenario.hosts[group as usize].name;
-            let title = || format!("link {} -> {}", name(from), name(to));
-            let each: Vec<ResourceObservations> =
-                of_both.map(|link| link.state.observe(now, title())).collect();
-            let count = each.len();
-            if count == 0 {
-                continue;
-            }
-            let mean = |of: fn(&ResourceObservations) -> f64| each.iter().map(of).sum::<f64>() / count as f64;
-            into.push(ResourceObservations {
-                name: if count == 1 { title() } else { format!("{} (mean of {count})", title()) },
-                utilisation: mean(|it| it.utilisation),
-                queue_mean: mean(|it| it.queue_mean),
-                queue_max: each.iter().map(|it| it.queue_max).max().unwrap_or(0),
-                octets: each.iter().map(|it| it.octets).sum(),
-            });
-        }
+        let observed = |link: &LinkInUse| {
+            let (from, to) = link.groups;
+            ((from as usize, to as usize), link.state.observe(now, String::new()))
+        };
+        resources::observe_links(self.scenario, into, self.links.states.iter().map(observed));
     }
 }

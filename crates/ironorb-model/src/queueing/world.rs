@@ -120,7 +120,8 @@ pub(super) struct Process {
 /// Threads that serve requests of one lane of a process.
 #[derive(Debug)]
 pub(super) struct Pool {
-    pub(super) free: Vec<u32>,
+    /// The one that has been free for the longest time is the next: so the system wakes threads that wait for one condition.
+    pub(super) free: VecDeque<u32>,
     pub(super) waiting: Queue,
     pub(super) load: Load,
 }
@@ -223,9 +224,7 @@ impl<'s> World<'s> {
                 };
                 let first_pool = (!sizes.is_empty()).then_some(self.pools.len() as u32);
                 for size in sizes {
-                    // The thread that has been free for the shortest time is the next one: the last.
-                    let free: Vec<u32> = (0..size).map(|_| self.add_thread()).collect();
-                    let free = free.into_iter().rev().collect();
+                    let free = (0..size).map(|_| self.add_thread()).collect();
                     self.pools.push(Pool { free, waiting: Queue::default(), load: Load::new(size) });
                 }
                 self.add_process(self.first_host[server.hosts] + number, first_pool);
