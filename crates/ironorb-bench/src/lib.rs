@@ -174,6 +174,7 @@ const ROLES: &[&[Role]] = &[
     ttcp::ROLES,
     paced::ROLES,
     overhead::ROLES,
+    calibration::ROLES,
     validation::ROLES,
 ];
 

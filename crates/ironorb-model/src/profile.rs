@@ -78,6 +78,17 @@ pub enum Placement {
     Networks,
 }
 
+/// How a server has its objects, and a client their references.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// Each object was activated with a servant of its own, and the client has a reference to each.
+    #[default]
+    Servants,
+    /// They are elements of an extent, whose references the client computes.
+    Elements,
+}
+
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +112,9 @@ pub struct CallRow {
     pub is_busy: bool,
     /// Among how many objects each call chose.
     pub objects: u64,
+    /// How these were kept.
+    #[serde(default)]
+    pub kept: Kept,
     /// How many calls were in flight.
     pub in_flight: u32,
     /// How many calls were measured.
@@ -182,6 +196,8 @@ pub struct Situation {
     pub idle: Option<Duration>,
     /// Among how many objects calls choose.
     pub objects: u64,
+    /// How these are kept: as servants where the profile has nothing else.
+    pub kept: Kept,
     /// How many calls of a client are in flight.
     pub in_flight: u32,
     /// What bodies consist of.
@@ -195,6 +211,7 @@ impl Default for Situation {
             placement: Placement::CoreEach,
             idle: None,
             objects: 1,
+            kept: Kept::Servants,
             in_flight: 1,
             body: "octets".to_owned(),
         }
@@ -340,8 +357,12 @@ impl Profile {
         let idle = situation.idle.unwrap_or_default().as_nanos() as f64;
         let by_idle = rows.iter().filter(|row| row.objects == objects_min).map(|row| (row.idle_ns, *row));
         let (mut steps, mut switch) = between(by_idle.collect(), idle.max(1.0));
+        let kept =
+            if rows.iter().any(|row| row.kept == situation.kept) { situation.kept } else { Kept::Servants };
         let by_objects = || {
-            let rows = rows.iter().filter(|row| row.idle_ns == idle_min);
+            // One object is the same, however others are kept.
+            let is_it = |row: &&&CallRow| row.kept == kept || row.objects == objects_min;
+            let rows = rows.iter().filter(|row| row.idle_ns == idle_min).filter(is_it);
             rows.map(|row| (row.objects as f64, *row)).collect::<Vec<_>>()
         };
         let (many, many_switch) = between(by_objects(), situation.objects as f64);
@@ -486,6 +507,7 @@ mod tests {
             placement: Placement::OneCore,
             idle_ns,
             is_busy: false,
+            kept: Kept::Servants,
             objects,
             in_flight: 1,
             calls: 1_000,
@@ -518,6 +540,7 @@ mod tests {
                 row(1e8, 1, 100.0, 5_000.0),
                 row(0.0, 100, 200.0, 1_000.0),
                 row(0.0, 10_000, 400.0, 1_000.0),
+                CallRow { kept: Kept::Elements, ..row(0.0, 10_000, 200.0, 1_000.0) },
             ],
             bodies: vec![BodyRow {
                 body: "octets".to_owned(),
@@ -582,6 +605,14 @@ mod tests {
         assert_eq!(ns(&dwell(ms(1), 1).find_object), 100);
         assert_eq!(ns(&dwell(ms(1), 1_000).find_object), 300);
         assert_eq!(ns(&dwell(ms(1), 1_000_000).find_object), 400);
+        let elements = |objects| Situation {
+            placement: Placement::OneCore,
+            objects,
+            kept: Kept::Elements,
+            ..Situation::default()
+        };
+        let found = |objects| ns(&profile.dwell(&elements(objects)).unwrap().find_object);
+        assert_eq!([1, 100, 10_000].map(found), [100, 150, 200], "from one object, which is neither");
         assert_eq!(ns(&dwell(ms(1), 1_000).write_request), 4_000);
         assert_eq!(ns(&dwell(ms(1), 100).cached_read), 50);
         let of_updates = dwell(ms(1), 100);

@@ -5,22 +5,20 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ironorb::cache::ReadOptions;
 use ironorb::{Orb, Pending};
-use ironorb_model::profile::{BodyRow, CachedRow, CallRow, Placement, Steps, Times};
+use ironorb_model::profile::{BodyRow, CallRow, Kept, Placement, Steps, Times};
 
 use super::networks::Network;
+use super::seen::{More, Seen, TURNS, mean, middle};
 use super::split::Split;
 use super::{Calibrate, QUANTILES, samples_after};
-use crate::caching::stage::{Setup, Stage};
 use crate::contender::{self, Venue};
 use crate::error::BenchError;
 use crate::generated::bench::{BinStruct, Echo as _, EchoAsync as _, EchoRef};
-use crate::generated_cases::caching_cases::{Item as _, ItemRef};
 use crate::machine::{Layout, pin};
-use crate::measure::{Sample, thread_nanos};
+use crate::measure::Sample;
 use crate::options::Sides;
 use crate::paced::class::enter_idle;
 use crate::process::Process;
@@ -57,12 +55,6 @@ const IN_FLIGHT: u32 = 32;
 /// Octets of the bodies that tell what an octet takes.
 const BODY: usize = 8 << 10;
 
-/// Turns of calls one after another: the one in the middle counts, so that a disturbance of some does not.
-const TURNS: usize = 11;
-
-/// How many calls ask with their requests after a read that had to ask: the setting `cacheCarriedProbes`.
-const CARRIED: usize = 16;
-
 impl Caller<'_> {
     fn echo(&self) -> Result<Served, BenchError> {
         let (under, endpoint) = match self.network {
@@ -80,7 +72,7 @@ impl Caller<'_> {
         Ok(Served { echo, server, orb })
     }
 
-    fn calls(&self) -> usize {
+    pub(super) fn calls(&self) -> usize {
         self.options.choose(50, 5_000)
     }
 
@@ -171,115 +163,8 @@ impl Caller<'_> {
         Ok(rows)
     }
 
-    /// Calls of random objects, by their number; and reads of them that a cache answers. What they take more than calls of one
-    /// of the objects comes on top of `base`: the operation itself is another.
-    pub(super) fn by_objects(
-        &self,
-        base: &Seen,
-        counts: &[u64],
-    ) -> Result<(Vec<CallRow>, Vec<CachedRow>), BenchError> {
-        let (mut calls, mut cached) = (Vec::new(), Vec::new());
-        for &count in counts {
-            crate::note(format_args!("measuring calls of {count} objects ({})", self.layout.name));
-            let stage = Stage::start(&Setup::of(count as usize, self.layout))?;
-            pin(self.layout.client)?;
-            let client = stage.client(0..count as usize)?;
-            let mut random = fastrand::Rng::with_seed(11);
-            let mut item = || &client.items[random.usize(..client.items.len())];
-            let remote = ReadOptions::new().remote();
-            let mut more = More::default();
-            // Calls of one object have a row already.
-            if count > 1 {
-                let read = |item: &ItemRef| {
-                    black_box(item.value_with(&remote)?);
-                    Ok(())
-                };
-                let (mut of_all, mut of_one) = (|| read(item()), || read(&client.items[0]));
-                more = More::of(self.calls(), &mut of_all, &mut of_one, stage.process())?;
-                calls.push(self.row(&base.and(more), count, 1, more.server_ns.max(0.0)));
-            }
-            if self.layout.client == self.layout.server {
-                client.hold(count as usize)?;
-                let server = stage.process();
-                let of_calls = [base.client_ns + more.client_ns, base.server_ns + more.server_ns];
-                cached.push(self.cached(&client.items, server, of_calls)?);
-            }
-            client.end()?;
-            stage.end()?;
-        }
-        Ok((calls, cached))
-    }
-
-    /// Reads of random objects that are held, and what writes of them cost their holder, beside calls that take so long at either side.
-    fn cached(
-        &self,
-        items: &[ItemRef],
-        server: &Process,
-        [call_at_client, call_at_server]: [f64; 2],
-    ) -> Result<CachedRow, BenchError> {
-        let mut random = fastrand::Rng::with_seed(12);
-        let mut place = || random.usize(..items.len());
-        let remote = ReadOptions::new().remote();
-        let call = |item: &ItemRef| -> Result<(), BenchError> {
-            black_box(item.value_with(&remote)?);
-            Ok(())
-        };
-        let read_ns = self.cached_read(&mut place, items, &call)?;
-        // A read behind a write of the same client: all writes but each 17th carry the question of the read.
-        let places: Vec<usize> = (0..self.calls()).map(|_| place()).collect();
-        let mut next = places.iter().cycle();
-        let mut write_and_read = || {
-            let [written, read] = [(); 2].map(|()| *next.next().unwrap_or(&0));
-            items[written].write(black_box(9))?;
-            black_box(items[read].value()?);
-            Ok(())
-        };
-        let mut others = places.iter().cycle();
-        let mut calls = || call(&items[*others.next().unwrap_or(&0)]);
-        let written = More::of(self.calls(), &mut write_and_read, &mut calls, server)?;
-        // A read that must be new asks, and the calls behind it do so, too, where nothing has changed.
-        let new = ReadOptions::new().lag(Duration::ZERO);
-        let mut many = places.iter().cycle();
-        let mut ask_and_call = || {
-            black_box(items[*many.next().unwrap_or(&0)].value_with(&new)?);
-            many.by_ref().take(CARRIED).try_for_each(|place| call(&items[*place]))
-        };
-        let mut only_call = || (0..=CARRIED).try_for_each(|_| calls());
-        let asked = More::of(self.calls() / CARRIED, &mut ask_and_call, &mut only_call, server)?;
-        let carry_ns = (asked.response_ns / (2 * CARRIED) as f64).max(0.0);
-        let (apart, carried) = (1.0 / (CARRIED + 1) as f64, CARRIED as f64 / (CARRIED + 1) as f64);
-        let rest = |more: f64, call: f64| tenth((more - carry_ns * carried - call * apart).max(0.0));
-        Ok(CachedRow {
-            objects: items.len() as u64,
-            read_ns: tenth(read_ns),
-            apply_ns: rest(written.client_ns - read_ns, call_at_client),
-            tell_ns: rest(written.server_ns, call_at_server),
-            carry_ns: tenth(carry_ns),
-        })
-    }
-
-    /// Reads between calls, as programs make them: what these need of the processor's caches reads do not find there.
-    fn cached_read(
-        &self,
-        place: &mut dyn FnMut() -> usize,
-        items: &[ItemRef],
-        call: &dyn Fn(&ItemRef) -> Result<(), BenchError>,
-    ) -> Result<f64, BenchError> {
-        let batch = self.options.choose(50, 1_000);
-        let mut of_turns = Vec::new();
-        for _ in 0..TURNS {
-            (0..batch).try_for_each(|_| call(&items[place()]))?;
-            let begun = Instant::now();
-            for _ in 0..batch {
-                black_box(items[place()].value()?);
-            }
-            of_turns.push(begun.elapsed().as_nanos() as f64 / f64::from(batch));
-        }
-        Ok(middle(of_turns, |ns| *ns))
-    }
-
     /// `lookup_ns` of the server's time is known to be spent on finding the object.
-    fn row(&self, seen: &Seen, objects: u64, in_flight: u32, lookup_ns: f64) -> CallRow {
+    pub(super) fn row(&self, seen: &Seen, objects: u64, in_flight: u32, lookup_ns: f64) -> CallRow {
         let [of_client, of_server] = self.split.probes_ns;
         let seen = Seen {
             responses: seen.responses.iter().map(|ns| ns - of_client - of_server).collect(),
@@ -291,10 +176,6 @@ impl Caller<'_> {
         steps.find_object += lookup_ns;
         row(self.placement, &seen, steps, objects, in_flight)
     }
-}
-
-fn tenth(ns: f64) -> f64 {
-    (ns * 10.0).round() / 10.0
 }
 
 /// Threads that keep processors busy whenever nothing else runs there.
@@ -380,6 +261,7 @@ fn row(placement: Placement, seen: &Seen, steps: Steps, objects: u64, in_flight:
         placement,
         idle_ns: seen.idle_ns,
         is_busy: false,
+        kept: Kept::Servants,
         objects,
         in_flight,
         calls: seen.responses.len() as u64,
@@ -404,154 +286,6 @@ fn switches(responses: &[f64], mean_ns: f64) -> Times {
     let mean = mean(responses);
     let varied = responses.iter().map(|ns| (mean_ns + (ns - mean) / 2_f64.sqrt()).max(0.0));
     Times::of(varied.collect(), QUANTILES).with_mean(mean_ns)
-}
-
-/// What was seen of calls.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    /// Nanoseconds of each call.
-    responses: Vec<f64>,
-    /// The processor time of a call at either side, in nanoseconds.
-    client_ns: f64,
-    server_ns: f64,
-    /// How long the client had slept before each call.
-    idle_ns: f64,
-}
-
-impl Seen {
-    fn response_ns(&self) -> f64 {
-        mean(&self.responses)
-    }
-
-    /// Samples of so many calls each, one after another, in turns of which the one in the middle counts.
-    fn one_after_another(
-        samples: usize,
-        batch: usize,
-        call: Call<'_>,
-        server: &Process,
-    ) -> Result<Seen, BenchError> {
-        (0..samples).try_for_each(|_| call())?; // to warm up
-        let turns = (0..TURNS).map(|_| Seen::turn(samples, batch, call, server));
-        Ok(middle(turns.collect::<Result<_, _>>()?, Seen::response_ns))
-    }
-
-    fn turn(samples: usize, batch: usize, call: Call<'_>, server: &Process) -> Result<Seen, BenchError> {
-        let (client_before, server_before) = (thread_nanos(), server.busy());
-        let mut responses = Vec::with_capacity(samples);
-        let mut before = Instant::now();
-        for _ in 0..samples {
-            call()?;
-            let after = Instant::now();
-            responses.push((after - before).as_nanos() as f64 / batch as f64);
-            before = after;
-        }
-        let calls = (samples * batch) as f64;
-        Ok(Seen {
-            responses,
-            client_ns: (thread_nanos() - client_before) as f64 / calls,
-            server_ns: server.busy().saturating_sub(server_before).as_nanos() as f64 / calls,
-            idle_ns: 0.0,
-        })
-    }
-
-    /// Calls that take more.
-    fn and(&self, more: More) -> Seen {
-        Seen {
-            responses: self.responses.iter().map(|ns| (ns + more.response_ns).max(0.0)).collect(),
-            client_ns: (self.client_ns + more.client_ns).max(0.0),
-            server_ns: (self.server_ns + more.server_ns).max(0.0),
-            idle_ns: self.idle_ns,
-        }
-    }
-
-    /// Single calls, each after a sleep.
-    fn after(idle: Duration, samples: usize, call: Call<'_>, server: &Process) -> Result<Seen, BenchError> {
-        let (mut responses, mut client, mut slept) = (Vec::new(), 0.0, 0.0);
-        let clock = clock_cost();
-        call()?;
-        let server_before = server.busy();
-        let mut ended = Instant::now();
-        for _ in 0..samples {
-            thread::sleep(idle);
-            let busy = thread_nanos();
-            let begun = Instant::now();
-            call()?;
-            let now = Instant::now();
-            client += (thread_nanos() - busy) as f64 - clock;
-            slept += (begun - ended).as_nanos() as f64;
-            responses.push((now - begun).as_nanos() as f64);
-            ended = now;
-        }
-        let calls = samples.max(1) as f64;
-        Ok(Seen {
-            responses: trimmed(responses),
-            client_ns: client.max(0.0) / calls,
-            server_ns: server.busy().saturating_sub(server_before).as_nanos() as f64 / calls,
-            idle_ns: (slept / calls).round(),
-        })
-    }
-}
-
-type Call<'a> = &'a mut dyn FnMut() -> Result<(), BenchError>;
-
-/// What calls of one kind take more than those of another, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
-struct More {
-    response_ns: f64,
-    client_ns: f64,
-    server_ns: f64,
-}
-
-impl More {
-    /// Turns of both kinds alternate, so that what slows the machine for a while slows both.
-    fn of(samples: usize, calls: Call<'_>, others: Call<'_>, server: &Process) -> Result<More, BenchError> {
-        let mut all = [Vec::new(), Vec::new(), Vec::new()];
-        for turn in 0..=TURNS {
-            let one = Seen::turn(samples, 1, calls, server)?;
-            let other = Seen::turn(samples, 1, others, server)?;
-            let more = [
-                one.response_ns() - other.response_ns(),
-                one.client_ns - other.client_ns,
-                one.server_ns - other.server_ns,
-            ];
-            // The first turn finds cold caches.
-            if turn > 0 {
-                all.iter_mut().zip(more).for_each(|(all, more)| all.push(more));
-            }
-        }
-        let [response_ns, client_ns, server_ns] = all.map(|all| middle(all, |more| *more));
-        Ok(More { response_ns, client_ns, server_ns })
-    }
-}
-
-fn mean(ns: &[f64]) -> f64 {
-    ns.iter().sum::<f64>() / ns.len().max(1) as f64
-}
-
-/// The one in the middle.
-fn middle<T: Default>(mut all: Vec<T>, of: impl Fn(&T) -> f64) -> T {
-    all.sort_by(|a, b| of(a).total_cmp(&of(b)));
-    let place = all.len() / 2;
-    all.into_iter().nth(place).unwrap_or_default()
-}
-
-/// Without the slowest 0.5 %: other work of the machine, which a single series cannot tell from calls.
-fn trimmed(mut ns: Vec<f64>) -> Vec<f64> {
-    ns.sort_by(f64::total_cmp);
-    ns.truncate(ns.len() - ns.len() / 200);
-    ns
-}
-
-/// What reading the clock of a thread's processor time adds to it.
-fn clock_cost() -> f64 {
-    let mut costs: Vec<u64> = (0..101)
-        .map(|_| {
-            let before = thread_nanos();
-            thread_nanos() - before
-        })
-        .collect();
-    costs.sort_unstable();
-    costs[costs.len() / 2] as f64
 }
 
 #[cfg(test)]
@@ -590,12 +324,5 @@ mod tests {
         assert!((0.48..0.52).contains(&part), "{part}");
         assert_eq!(times.mean_ns, 5_000.0);
         assert!(switches(&[1.0, 1e9], 10.0).quantiles_ns.iter().all(|ns| *ns >= 0.0));
-    }
-
-    #[test]
-    fn a_disturbed_turn_does_not_count() {
-        let turns = [[9e9, 2.0], [2.0, 3.0], [1.0, 2.0]].map(|turn| seen(&turn)).to_vec();
-        assert_eq!(middle(turns, Seen::response_ns).responses, [2.0, 3.0]);
-        assert_eq!(trimmed((0..400).map(f64::from).collect()).len(), 398);
     }
 }

@@ -8,6 +8,8 @@
 
 mod calls;
 mod networks;
+mod objects;
+mod seen;
 mod sockets;
 mod split;
 
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ironorb_model::profile::{
-    BodyRow, CachedRow, CallRow, Placement, Profile, ProfileOrigin, Times, WakeUpRow,
+    BodyRow, CachedRow, CallRow, Kept, Placement, Profile, ProfileOrigin, Times, WakeUpRow,
 };
 
 use crate::error::BenchError;
@@ -23,6 +25,7 @@ use crate::machine::{CORE_EACH, Layout, Machine, Unpin, load, pin};
 use crate::variant::Peer;
 use calls::Caller;
 use networks::Network;
+pub(crate) use objects::ROLES;
 
 /// `ironorb sim calibrate`
 #[derive(Debug, Clone, clap::Args)]
@@ -34,7 +37,7 @@ pub struct Calibrate {
     /// outside: its client is taken to need as much.
     #[arg(long, value_enum, default_value_t = Peer::Ironorb)]
     pub(crate) peer: Peer,
-    /// The most objects among which calls choose. Default 1,000,000.
+    /// The most objects among which calls choose. Default 1,000,000 servants, and 10,000,000 elements of an extent.
     #[arg(long)]
     pub(crate) objects: Option<u64>,
     /// Measure little: enough to show that the command works, not to predict anything.
@@ -54,6 +57,9 @@ const IDLE: [Duration; 6] = [
 
 /// Among how many objects calls choose.
 const OBJECTS: [u64; 4] = [1, 100, 10_000, 1_000_000];
+
+/// Among how many elements of an extent calls choose.
+const ELEMENTS: [u64; 3] = [1_000, 100_000, 10_000_000];
 
 /// How many quantiles a distribution has: the last one stands for the slowest 2 %, so that percentiles up to 99 show.
 const QUANTILES: usize = 50;
@@ -93,8 +99,9 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
         profile.calls.extend(caller.in_flight()?);
         profile.bodies.extend(caller.bodies()?);
         let (calls, cached): (Vec<CallRow>, Vec<CachedRow>) =
-            caller.by_objects(&without_pause, &counts(options))?;
+            caller.by_objects(&without_pause, &counts(options, &OBJECTS))?;
         profile.calls.extend(calls);
+        profile.calls.extend(caller.by_elements(&without_pause, &counts(options, &ELEMENTS))?);
         if profile.cached_reads.is_empty() {
             profile.cached_reads = cached;
         }
@@ -134,9 +141,10 @@ fn idles(options: &Calibrate) -> &'static [Duration] {
     options.choose(&IDLE[..2], &IDLE)
 }
 
-fn counts(options: &Calibrate) -> Vec<u64> {
-    let most = options.objects.unwrap_or(options.choose(100, OBJECTS[OBJECTS.len() - 1]));
-    OBJECTS.into_iter().filter(|count| *count <= most).collect()
+/// As many of these numbers as are wanted.
+fn counts(options: &Calibrate, all: &[u64]) -> Vec<u64> {
+    let most = options.objects.unwrap_or(options.choose(1_000, u64::MAX));
+    all.iter().copied().filter(|count| *count <= most).collect()
 }
 
 fn placement_of(layout: Layout) -> Placement {
@@ -219,7 +227,11 @@ pub fn summary(profile: &Profile) -> String {
                 Placement::Networks => "networks",
             },
             us(row.idle_ns),
-            if row.is_busy { "busy" } else { "" },
+            match (row.is_busy, row.kept) {
+                (true, _) => "busy",
+                (false, Kept::Elements) => "elem",
+                (false, Kept::Servants) => "",
+            },
             row.objects,
             row.in_flight,
             us(row.response.mean_ns),

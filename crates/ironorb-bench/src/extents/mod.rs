@@ -8,10 +8,11 @@ mod rivals;
 
 use std::time::Instant;
 
-use ironorb::{Elements, Pages};
+use ironorb::{Elements, Orb, Pages};
 
 use crate::crowd::Rivals;
 use crate::error::BenchError;
+use crate::generated_extents::extents::EchoRef;
 use crate::machine::Unpin;
 use crate::options::Run;
 use crate::render::{Report, Table};
@@ -72,6 +73,13 @@ type State = i32;
 struct Extent {
     count: u64,
     elements: Elements<State>,
+}
+
+/// Serves so many elements, and gives the reference to the first.
+pub(crate) fn serve_in_memory(server: &Orb, count: u64) -> Result<EchoRef, BenchError> {
+    let elements = Elements::in_memory(count, |index| index as State);
+    let elements = elements.map_err(|e| BenchError::Unusable(e.to_string()))?;
+    remote::serve(server, &Extent { count, elements })
 }
 
 /// Runs `ironorb bench extents`.

@@ -127,6 +127,7 @@ keys! {
         "placement" "`one-core`, `core-each` or `networks`" "`core-each`" "of the profile: where client and server run";
         "idle" "time up to 1 hour" "as long as they have not run" "of the profile: how long threads have not run before a call, if all calls are to take what they take then";
         "objects" "1 to 10^12" "1" "of the profile: among how many objects calls choose";
+        "kept" "`servants` or `elements`" "`servants`" "of the profile: whether objects are servants that were activated, or elements of an extent";
         "in_flight" "1 to 10,000" "1" "of the profile: how many calls of a client are in flight";
         "body" "`octets`, `longs` or `structs`" "`octets`" "of the profile: what bodies consist of";
         "find_proxy" "distribution of times" "0s" "client: from the stub to the request";

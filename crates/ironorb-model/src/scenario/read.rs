@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::fields::{BANDWIDTH, FACTOR, Fields, NUMBER, Profiles, Reader, SHARE, TIME, Value};
 use super::problem::{Problem, did_you_mean};
 use super::*;
-use crate::profile::{Placement, Profile, Situation};
+use crate::profile::{Kept, Placement, Profile, Situation};
 use crate::{PauseTimes, Pauses};
 
 /// Reads the scenarios of a file: one, or one for each combination of the values under `[sweep]`. `file_name` names them where
@@ -747,6 +747,7 @@ impl<'t> Reader<'t> {
             placement: self.word(fields, "placement", PLACEMENTS).unwrap_or(usual.placement),
             idle: self.of_kind(&TIME, fields, "idle", Duration::ZERO..=HOUR),
             objects: self.of_kind(&NUMBER, fields, "objects", 1..=1_000_000_000_000).unwrap_or(usual.objects),
+            kept: self.word(fields, "kept", KEPT).unwrap_or(usual.kept),
             in_flight: self.of_kind(&NUMBER, fields, "in_flight", 1..=10_000).unwrap_or(1) as u32,
             body: match self.value(fields, "body") {
                 Some(body) => self.text_of("body", body).unwrap_or_default().to_owned(),
@@ -754,7 +755,7 @@ impl<'t> Reader<'t> {
             },
         };
         let Some(value) = self.value(fields, "profile") else {
-            let of_profiles = ["placement", "idle", "objects", "in_flight", "body"];
+            let of_profiles = ["placement", "idle", "objects", "kept", "in_flight", "body"];
             if let Some((key, named)) =
                 of_profiles.iter().find_map(|key| Some((key, fields.table.get(*key)?)))
             {
@@ -874,5 +875,7 @@ const PLACEMENTS: &[(&str, Placement)] = &[
     ("core-each", Placement::CoreEach),
     ("networks", Placement::Networks),
 ];
+
+const KEPT: &[(&str, Kept)] = &[("servants", Kept::Servants), ("elements", Kept::Elements)];
 
 const SPREADS: &[&str] = &["exponential", "uniform", "samples"];
