@@ -42,6 +42,9 @@ pub(crate) struct CachingOptions {
     /// How many objects the server of the paper's cases has. Default 100,000.
     #[arg(long)]
     pub(crate) objects: Option<usize>,
+    /// Pin the clients and servers of case 2. By default they run anywhere.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) placements: Vec<Placement>,
     /// Lags of the reader in case 4, in microseconds.
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 10_000])]
     pub(crate) lags: Vec<u64>,
@@ -146,8 +149,10 @@ pub(crate) fn measure(options: &CachingOptions) -> Result<Report, BenchError> {
             Part::Single => single(&options.run).map(|table| vec![table]),
             Part::Shares => shares::table(&options.run, &options.rivals, objects)
                 .map(|table| vec![table, paper::shares()]),
-            Part::Throughput => throughput::table(&options.run, &options.rivals, objects)
-                .map(|table| vec![table, paper::throughput()]),
+            Part::Throughput => {
+                throughput::table(&options.run, &options.rivals, &options.placements, objects)
+                    .map(|table| vec![table, paper::throughput()])
+            }
             Part::Delays => delays::table(&options.run).map(|table| vec![table]),
             Part::Lags => {
                 lags::table(&options.run, objects, &options.lags).map(|table| vec![table, paper::lags()])

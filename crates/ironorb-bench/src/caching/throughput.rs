@@ -15,6 +15,7 @@ use crate::concurrency::{ANYWHERE, threads};
 use crate::crowd::{Crowd, Rivals};
 use crate::error::BenchError;
 use crate::generated_cases::caching_cases::{Item as _, ItemAsync as _, ItemRef, ItemState};
+use crate::machine::{Layout, Placement, Unpin, pin};
 use crate::measure::{Contest, Entrant, Group, Label, SendSample};
 use crate::options::Run;
 use crate::plain;
@@ -31,45 +32,75 @@ const NOTES: &str = "Writes of random objects; nobody caches. Each client is a t
     and a thread for each connection, which write each message by itself; in turns. together: plain sockets that write all\n\
     that they can at once. asynchronous: omniORB's own asynchronous calls (AMI), as many in flight; it makes each on a thread\n\
     of a pool, with up to 64 connections. synchronous: as many client threads of omniORB, each of which waits for each call.\n\
-    No thread is pinned to a processor. of baseline: the fraction of its rate in the same repetition.";
+    Threads are pinned where --placements says so. of baseline: the fraction of its rate in the same repetition.";
 
-pub(super) fn table(run: &Run, rivals: &Rivals, objects: usize) -> Result<Table, BenchError> {
+pub(super) fn table(
+    run: &Run,
+    rivals: &Rivals,
+    placements: &[Placement],
+    objects: usize,
+) -> Result<Table, BenchError> {
     let exchange = plain::count(
         |poa| poa.activate(Item(Cell::new(ItemState { value: 0 }))),
         |_| 1,
         |item: ItemRef| Box::new(move || Ok(item.write(1)?)),
     )?;
-    let (stage, plain) = (Stage::start(&Setup { objects, ..Setup::default() })?, Pipeline::start()?);
-    let crowds = rivals.of_activated(objects, None)?;
-    let calls = run.choose(200, 20_000);
+    let pinned = Layout::of(placements).into_iter().map(Some);
+    let layouts: Vec<_> = if placements.is_empty() { vec![None] } else { pinned.collect() };
     let mut rows = Vec::new();
-    for clients in run.choose(&CLIENTS[..2], &CLIENTS) {
-        crate::note(format_args!("measuring {clients} clients with {IN_FLIGHT} calls in flight"));
-        rows.extend(group(run, (&stage, &plain, &crowds), exchange, (*clients, calls, objects))?);
+    for layout in layouts {
+        rows.extend(of_layout(run, rivals, layout, exchange, objects)?);
     }
-    plain.end()?;
-    stage.end()?;
     let charts = charts(&rows);
     let title = "case 2: writes a second of clients with many calls in flight";
     Ok(Table::new("throughput", title, rows).blocks(&["layout"]).notes(NOTES).charts(charts))
 }
 
+/// The rows of clients and servers that stay on these processors, or on none.
+fn of_layout(
+    run: &Run,
+    rivals: &Rivals,
+    layout: Option<Layout>,
+    exchange: Exchange,
+    objects: usize,
+) -> Result<Vec<Row>, BenchError> {
+    let _unpin = Unpin::later();
+    let core = layout.map(|layout| layout.server);
+    // The server of plain sockets stays where this thread is when it starts.
+    core.map_or(Ok(()), pin)?;
+    let (stage, plain) = (Stage::start(&Setup { objects, core, ..Setup::default() })?, Pipeline::start()?);
+    // So do the threads of clients.
+    layout.map_or(Ok(()), |layout| pin(layout.client))?;
+    let crowds = rivals.of_activated(objects, layout)?;
+    let calls = run.choose(200, 20_000);
+    let place = layout.map_or(ANYWHERE, |layout| layout.name);
+    let mut rows = Vec::new();
+    for clients in run.choose(&CLIENTS[..2], &CLIENTS) {
+        crate::note(format_args!("measuring {clients} clients with {IN_FLIGHT} calls in flight, {place}"));
+        let sides = (&stage, &plain, &crowds[..]);
+        rows.extend(group(run, sides, (place, exchange), (*clients, calls, objects))?);
+    }
+    plain.end()?;
+    stage.end()?;
+    Ok(rows)
+}
+
 fn group(
     run: &Run,
     (stage, plain, crowds): (&Stage, &Pipeline, &[Crowd]),
-    exchange: Exchange,
+    (place, exchange): (&str, Exchange),
     (clients, calls, objects): (usize, usize, usize),
 ) -> Result<Vec<Row>, BenchError> {
     let burst = (calls / clients).max(1);
     let sockets = |writes| threads(clients, 1, || plain.sample(exchange, writes, (burst, IN_FLIGHT)));
-    let mut place = 0;
+    let mut number = 0;
     let ours = threads(clients, 1, || {
-        place += 1;
-        orb(stage, (place - 1) * objects / clients..place * objects / clients, burst)
+        number += 1;
+        orb(stage, (number - 1) * objects / clients..number * objects / clients, burst)
     })?;
     let contest = Contest::of_batches(run.repetitions(9), burst * clients);
     let mut group = Group::new(
-        parameters![layout = ANYWHERE, clients = clients],
+        parameters![layout = place, clients = clients],
         Measure::CALLS,
         contest,
         sockets(Writes::Each)?,
@@ -124,7 +155,7 @@ impl Drop for OwnOrb {
 fn charts(rows: &[Row]) -> Vec<Chart> {
     let mut charts = Plot {
         title: "case 2: writes a second of clients with 32 calls in flight",
-        apart: &[],
+        apart: &["layout"],
         x: ("clients", Axis { name: "clients", scale: Scale::Linear, text: |it| format!("{it:.0}") }),
         y: ("subject", Axis { name: "writes/s", scale: Scale::Linear, text: |rate| format!("{rate:.0}") }),
         baseline: Some("plain sockets"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ironorb_model::profile::{Placement, Profile, Situation};
+use ironorb_model::profile::{Kept, Placement, Profile, Situation};
 use ironorb_model::scenario::{
     Architecture, Arrivals, Asking, Cache, CacheMode, Call, Choice, Class, Cycle, Lane, OperationKind,
     Scenario, Spread, Target, Weighted,
@@ -64,7 +64,7 @@ pub(super) const CASES: [Case; 7] = [
     Case {
         name: "objects",
         title: "MinORB's case 1: a call by the number of objects",
-        notes: "random elements of an extent; beyond the objects of the profile the last row counts",
+        notes: "random elements of an extent; the profile has other numbers of them, and what lies between two comes from both",
         line: |options| match options.quick {
             true => "extents --quick --repetitions 1 --objects 10000 --file-objects 100 --peers ironorb"
                 .to_owned(),
@@ -78,11 +78,16 @@ pub(super) const CASES: [Case; 7] = [
     Case {
         name: "throughput",
         title: "MinORB's case 2: calls a second of clients with many in flight",
-        notes: "no thread is pinned: where the kernel puts them is not modelled",
-        line: |options| with_quick(options, "caching --parts throughput --objects 10000 --peers ironorb"),
+        notes: "all clients are on one processor and the server on another, or all on one: where the kernel puts threads that it may \
+                move is not modelled",
+        line: |options| {
+            let line =
+                "caching --parts throughput --objects 10000 --placements one-core,core-each --peers ironorb";
+            with_quick(options, line)
+        },
         cannot: |_| None,
         kind: "throughput",
-        keys: &["clients", "side"],
+        keys: &["layout", "clients", "side"],
         foresee: throughput,
     },
     Case {
@@ -221,6 +226,7 @@ fn objects(row: &Row, profile: &Profile, _: &Validate) -> Result<Option<Vec<Fore
     let situation = Situation {
         placement: placement(&row.text("layout")),
         objects: number(row, "objects") as u64,
+        kept: Kept::Elements,
         ..Situation::default()
     };
     let (request, reply) = if row.is(&[("row", "read")]) { (0, 4) } else { (4, 0) };
@@ -235,13 +241,13 @@ fn throughput(row: &Row, profile: &Profile, _: &Validate) -> Result<Option<Vec<F
         return Ok(None);
     }
     let number_of = number(row, "clients") as u32;
-    let situation = Situation { in_flight: IN_FLIGHT, ..available(profile) };
+    let placement = placement(&row.text("layout"));
+    let situation = Situation { placement, in_flight: IN_FLIGHT, ..Situation::default() };
     let mut scenario = empty("throughput", dwell(profile, &situation)?, Duration::from_millis(500));
-    // One client is one thread, and so is the server's of its connection: neither uses two processors.
-    let processors = cores().len().max(1) as u32;
-    let (hosts, of_server) = match number_of == 1 && processors > 1 {
-        true => (vec![host("client", 1), host("server", 1)], 1),
-        false => (vec![host("machine", processors)], 0),
+    let (hosts, of_server) = match placement {
+        Placement::OneCore => (vec![host("machine", 1)], 0),
+        // A processor that all clients share, and the server's.
+        _ => (vec![host("client", 1), host("server", 1)], 1),
     };
     scenario.hosts = hosts;
     scenario.servers = vec![server("items", of_server, Some(number_of), vec![operation("write", 4, 0)])];
@@ -392,6 +398,7 @@ mod tests {
             placement,
             idle_ns: 0.0,
             is_busy: false,
+            kept: Kept::Servants,
             objects: 1,
             in_flight: 1,
             calls: 1,
