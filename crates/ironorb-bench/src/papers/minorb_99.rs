@@ -26,21 +26,21 @@ pub(super) const PAPER: Paper = Paper {
 };
 
 const CONFIGURATIONS: &[Configuration] = &[
-    Configuration::new(CASE_1, "extents --parts calls --peers ironorb", [240, 4]),
+    Configuration::new(CASE_1, "extents --parts calls --peers ironorb", [70, 4]),
     Configuration {
         full: "--objects 1000000",
         quick: "--quick --objects 10000",
-        ..Configuration::new(RIVALS, "extents --parts rivals --peers omniorb", [60, 5])
+        ..Configuration::new(RIVALS, "extents --parts rivals --peers omniorb", [70, 5])
     },
-    Configuration::new(CASE_2, "caching --parts throughput --peers ironorb", [60, 3]),
-    Configuration::new(CASE_3, "caching --parts shares --peers ironorb", [150, 3]),
-    Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [60, 3]),
+    Configuration::new(CASE_2, "caching --parts throughput --peers ironorb", [20, 3]),
+    Configuration::new(CASE_3, "caching --parts shares --peers ironorb", [70, 3]),
+    Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [35, 3]),
     Configuration::new(
         CASE_4,
         "caching --parts lags --lags 10,80,100,300,700,1000,3000,6000,10000 --peers ironorb",
-        [40, 4],
+        [30, 4],
     ),
-    Configuration { quick: "--clients 1,10", ..Configuration::new(MODEL, MODELLED, [100, 20]) },
+    Configuration { quick: "--clients 1,10", ..Configuration::new(MODEL, MODELLED, [60, 20]) },
 ];
 
 const CASE_1: &str = "case-1";
@@ -316,7 +316,8 @@ const CONCLUSIONS: &[Conclusion] = &[
         holds: (50.0, NONE),
         why: [
             "A cached read sends no message: it reads a clock and memory.",
-            "So short a run has many first reads, which ask the server.",
+            "A call takes a fortieth of MinORB's time, and reads of random ones of 100,000 objects miss the processor's caches: some 0.6 us. \
+             Reads of one object take less than a hundredth of a call.",
         ],
     },
     Conclusion {

@@ -31,12 +31,12 @@ const WAYS_THERE: &[&str] = &["s", "hp", "fp", "sp"];
 const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         each: WAYS_THERE,
-        full: "--clients 1,2,3,4,5,6,7,8,9,10 --cycles 100 --repetitions 6",
+        full: "--clients 1,2,3,4,5,6,7,8,9,10 --cycles 100 --repetitions 3",
         quick: "--quick --clients 1,3,4,6,10 --repetitions 1",
         ..Configuration::new(
             FIXED,
             "jobs --sides processes --distributions fixed --architectures {}",
-            [280, 22],
+            [120, 22],
         )
     },
     Configuration {

@@ -186,7 +186,7 @@ impl World {
                 continue;
             }
             for side in ["lanes", "twin"] {
-                let growth = self.of(1.0 + 2.06 * f64::from(clients) / 40.0, 1.2, 1.7);
+                let growth = self.of(1.0 + 2.06 * f64::from(clients) / 40.0, 1.0, 1.7);
                 let of_twin = if side == "twin" { self.of(1.0, 1.0, 0.4) } else { 1.0 };
                 let mean = 236.0 * growth * of_twin;
                 rows.push(json!({
