@@ -19,7 +19,7 @@ pub(super) const PAPER: Paper = Paper {
         "Verification of a handle is a message and its answer, and costs nothing else; the paper's took milliseconds.",
         "Only the daemon of SP waits for servers. With the others its number of threads makes no difference, so that processes run them \
          once; the model runs them with both.",
-        "Exponential demands: at most six runs of 200 cycles; the paper repeated runs to an interval of 2.5 %.",
+        "Exponential demands: at most five runs of 200 cycles; the paper repeated runs to an interval of 2.5 %.",
     ],
 };
 
@@ -36,17 +36,17 @@ const CONFIGURATIONS: &[Configuration] = &[
         ..Configuration::new(
             FIXED,
             "jobs --sides processes --distributions fixed --architectures {}",
-            [120, 22],
+            [110, 22],
         )
     },
     Configuration {
         each: WAYS_THERE,
-        full: "--repetitions 6",
+        full: "--repetitions 5",
         quick: "--quick --repetitions 1",
         ..Configuration::new(
             EXPONENTIAL,
             "jobs --sides processes --distributions exponential --daemons multi --architectures {} --clients 1,4,10",
-            [290, 18],
+            [220, 18],
         )
     },
     Configuration::new(MODEL, "jobs --sides model --distributions fixed", [5, 3]),
