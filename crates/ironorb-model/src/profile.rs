@@ -192,7 +192,8 @@ pub struct WakeUpRow {
 pub struct Situation {
     /// Where client and server run.
     pub placement: Placement,
-    /// How long threads have not run before a call; `None` if the simulation is to add what pauses make longer.
+    /// How long threads have not run before a call; `None` if the simulation is to add what pauses make longer, which it does not to calls
+    /// in flight.
     pub idle: Option<Duration>,
     /// Among how many objects calls choose.
     pub objects: u64,
@@ -309,9 +310,10 @@ impl Profile {
             tell_update: cached(|row| row.tell_ns),
             carry_probe: cached(|row| row.carry_ns),
             per_kilo_octet: nanoseconds(self.per_kilo_octet_ns(situation)?),
-            pauses: match situation.idle {
-                None => self.pauses(situation.placement),
-                Some(_) => PauseTimes::default(),
+            pauses: match (situation.idle, situation.in_flight) {
+                (None, 0..=1) => self.pauses(situation.placement),
+                // Calls in flight are those of a thread that goes on with others.
+                _ => PauseTimes::default(),
             },
         })
     }
@@ -648,6 +650,8 @@ mod tests {
         assert_eq!(of_processor.points(), [(us(20), us(0)), (us(1_000), us(5)), (us(100_000), us(35))]);
         let fixed = Situation { idle: Some(us(1_000)), ..situation };
         assert!(profile.dwell(&fixed).unwrap().pauses.is_empty(), "they are in the steps");
+        let in_flight = Situation { idle: None, in_flight: 32, ..fixed };
+        assert!(profile.dwell(&in_flight).unwrap().pauses.is_empty(), "one thread has all of them");
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub(crate) struct JobsOptions {
     /// How many servers there are: as many as a job has parts for each set of them that jobs take in turn.
     #[arg(long, default_value_t = 4)]
     pub(crate) servers: usize,
+    /// Decides exponential demands: a row's first run has this seed, the next one the next.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
     /// Bytes of each request and result: L in the paper.
     #[arg(long, default_value_t = 50)]
     pub(crate) size: usize,
@@ -160,7 +163,7 @@ impl JobsOptions {
             return unusable("--clients has 0");
         }
         let sets = self.servers / demands.len();
-        Ok(Workload { demands, distribution, sets, size: self.size, ..Workload::of_paper(distribution) })
+        Ok(Workload { demands, distribution, sets, size: self.size, seed: self.seed })
     }
 }
 

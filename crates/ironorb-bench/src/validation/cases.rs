@@ -26,6 +26,8 @@ pub(super) struct Case {
     pub(super) notes: &'static str,
     /// The suite with its options.
     pub(super) line: fn(&Validate) -> String,
+    /// Further options of the second measurement, whose draws are others.
+    pub(super) again: &'static str,
     /// Why it cannot be run here, if it cannot.
     pub(super) cannot: fn(&Validate) -> Option<String>,
     /// The table with its rows.
@@ -56,6 +58,7 @@ pub(super) const CASES: [Case; 7] = [
         title: "the tables of the paper on parallel interaction (2004)",
         notes: "R and X of jobs of two parts of 50 and 55 ms; stations sleep, or burn their processors with --burn",
         line: par_04_line,
+        again: " --seed 1001",
         cannot: par_04_cannot,
         kind: "runs",
         keys: &["distribution", "daemon", "architecture", "clients"],
@@ -70,6 +73,7 @@ pub(super) const CASES: [Case; 7] = [
                 .to_owned(),
             false => "extents --objects 1000000 --file-objects 1000 --peers ironorb".to_owned(),
         },
+        again: "",
         cannot: |_| None,
         kind: "latency",
         keys: &["row", "layout", "objects"],
@@ -85,6 +89,7 @@ pub(super) const CASES: [Case; 7] = [
                 "caching --parts throughput --objects 10000 --placements one-core,core-each --peers ironorb";
             with_quick(options, line)
         },
+        again: "",
         cannot: |_| None,
         kind: "throughput",
         keys: &["layout", "clients", "side"],
@@ -95,6 +100,7 @@ pub(super) const CASES: [Case; 7] = [
         title: "MinORB's case 3: a call by the share of reads and of cached objects",
         notes: "caches that ask: a read behind a write of the same client is answered by the reply to that write, or by a probe",
         line: |options| with_quick(options, "caching --parts shares --peers ironorb"),
+        again: "",
         cannot: |_| None,
         kind: "shares",
         keys: &["layout", "cached_percent", "read_percent"],
@@ -105,6 +111,7 @@ pub(super) const CASES: [Case; 7] = [
         title: "MinORB's case 4: a write by the lag of a client that reads",
         notes: "the reader asks whenever what it has read last is older than the lag",
         line: |options| with_quick(options, "caching --parts lags --objects 10000"),
+        again: "",
         cannot: |_| (cores().len() < 2).then(|| "it needs two processors".to_owned()),
         kind: "lags",
         keys: &["layout", "lag_us"],
@@ -115,6 +122,7 @@ pub(super) const CASES: [Case; 7] = [
         title: "the latency suite: types, sizes and numbers of objects",
         notes: "an octet of a type costs what it costs in bodies of 8 KiB",
         line: latency_line,
+        again: "",
         cannot: |_| None,
         kind: "latency",
         keys: &["layout", "type", "units", "objects"],
@@ -128,6 +136,7 @@ pub(super) const CASES: [Case; 7] = [
             true => "realtime --quick --sides lanes --clients 0,2 --calls 5 --seed 1".to_owned(),
             false => "realtime --sides lanes --clients 0,5,20 --minutes 3 --seed 1".to_owned(),
         },
+        again: "",
         cannot: |_| None,
         kind: "high",
         keys: &["side", "since", "clients"],

@@ -181,12 +181,12 @@ fn run(
 
 /// Runs the suite of a case twice.
 fn measure(case: &Case, options: &Validate) -> Result<Measured, BenchError> {
-    let line: Vec<String> = (case.line)(options).split(' ').map(str::to_owned).collect();
-    let run = |time: &str| {
-        crate::note(format_args!("{}: {time} measurement by ironorb bench {}", case.name, line.join(" ")));
-        crate::measure_line(&line)
+    let run = |time: &str, more: &str| {
+        let line = (case.line)(options) + more;
+        crate::note(format_args!("{}: {time} measurement by ironorb bench {line}", case.name));
+        crate::measure_line(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     };
-    Ok(Measured::Suite(Box::new([run("first")?, run("second")?])))
+    Ok(Measured::Suite(Box::new([run("first", "")?, run("second", case.again)?])))
 }
 
 /// Each figure of the rows that the case foresees, as it was measured twice and as it is simulated.
