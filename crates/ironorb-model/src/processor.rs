@@ -160,12 +160,9 @@ impl Processor {
     #[must_use]
     pub fn tick(&mut self, now: Time, core: u32, generation: u32) -> (Option<ThreadId>, Option<Tick>) {
         let at = core as usize;
-        let Some(running) = self.cores[at].running.filter(|_| self.cores[at].generation == generation) else {
-            return (None, None);
-        };
-        let burst = running.left(now);
+        let counts = self.cores[at].generation == generation;
+        let Some(burst) = counts.then(|| self.stop(now, at)).flatten() else { return (None, None) };
         if burst.left.is_zero() {
-            self.stop(now, at);
             if burst.class == SchedulingClass::Shared {
                 self.shared.sleep(burst.thread, burst.received);
             }
@@ -174,7 +171,6 @@ impl Processor {
             }
             return (Some(burst.thread), self.run_next(now, at));
         }
-        self.stop(now, at);
         if !self.shared.has_one_due(burst.received) {
             return (None, Some(self.run(now, at, burst)));
         }

@@ -72,7 +72,7 @@ impl<T> Shares<T> {
             return;
         }
         // It is no longer among the ready ones.
-        let average = ((self.total + i128::from(received)) / i128::from(self.ready() + 1)) as Received;
+        let average = self.average_with(received);
         let owed = (average - received).min(OWED_MAX);
         if owed != 0 {
             self.owed.insert(thread, (owed, received));
@@ -82,7 +82,7 @@ impl<T> Shares<T> {
     /// Whether a thread that becomes ready goes before a running one, which has received more than its share.
     pub(crate) fn is_due_before(&self, woken: Received, running: Received) -> bool {
         // The woken one counts already for the average.
-        let average = ((self.total + i128::from(woken)) / i128::from(self.ready() + 1)) as Received;
+        let average = self.average_with(woken);
         let is_first = self.waiting.peek().is_none_or(|first| woken < first.received);
         is_first && woken <= average && average < running
     }
@@ -143,6 +143,11 @@ impl<T> Shares<T> {
             0 => self.last,
             ready => (self.total / i128::from(ready)) as Received,
         }
+    }
+
+    /// The average of those that are ready and one more.
+    fn average_with(&self, received: Received) -> Received {
+        ((self.total + i128::from(received)) / i128::from(self.ready() + 1)) as Received
     }
 
     fn pass_to(&mut self, now: Time) {
