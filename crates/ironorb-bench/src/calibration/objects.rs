@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ironorb::cache::ReadOptions;
-use ironorb::{ExtentRange, Orb, TypedRef as _};
+use ironorb::{Orb, TypedRef as _};
 use ironorb_model::profile::{CachedRow, CallRow, Kept};
 
 use super::calls::Caller;
@@ -13,7 +13,7 @@ use crate::caching::stage::{Setup, Stage};
 use crate::error::BenchError;
 use crate::extents;
 use crate::generated_cases::caching_cases::{Item as _, ItemRef};
-use crate::generated_extents::extents::{Echo as _, EchoRef};
+use crate::generated_extents::extents::Echo as _;
 use crate::machine::pin;
 use crate::process::Process;
 use crate::role::{Role, RoleArgs, serve};
@@ -142,9 +142,8 @@ impl Caller<'_> {
             let mut server = Process::start(&[], ELEMENTS, &[format!("--samples={count}")])?;
             pin(self.layout.client)?;
             let orb = Orb::builder().no_endpoint().build()?;
-            let first: EchoRef = orb.string_to_object(server.address()?.trim())?.narrow_unchecked();
+            let range = extents::range_of(&orb, server.address()?.trim())?;
             let no_element = || BenchError::process(ELEMENTS, "serves no element");
-            let range = ExtentRange::of(&first).ok_or_else(no_element)?;
             let call = |index| -> Result<(), BenchError> {
                 black_box(range.get(index).ok_or_else(no_element)?.value()?);
                 Ok(())

@@ -18,6 +18,7 @@ use crate::options::Run;
 use crate::render::{Report, Table};
 use crate::row::{Row, parameters};
 use crate::variant::Bytes;
+pub(crate) use remote::range_of;
 
 /// `ironorb bench extents`
 #[derive(Debug, Clone, clap::Args)]

@@ -124,7 +124,12 @@ pub(super) fn serve(server: &Orb, extent: &Extent) -> Result<EchoRef, BenchError
 
 /// The references to all elements, for a client that has one.
 pub(super) fn range(client: &Orb, one: &EchoRef) -> Result<ExtentRange<EchoRef>, BenchError> {
-    let one: EchoRef = client.string_to_object(&one.object().to_ior_string())?.narrow_unchecked();
+    range_of(client, &one.object().to_ior_string())
+}
+
+/// The references to all elements, for a client that has one as text.
+pub(crate) fn range_of(client: &Orb, one: &str) -> Result<ExtentRange<EchoRef>, BenchError> {
+    let one: EchoRef = client.string_to_object(one)?.narrow_unchecked();
     ExtentRange::of(&one).ok_or_else(|| BenchError::Unusable("the reference is to no element".to_owned()))
 }
 
