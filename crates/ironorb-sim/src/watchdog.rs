@@ -1,8 +1,8 @@
 //! Names the thread that blocks outside of the simulation: one that waits for the system itself, so that nothing goes on.
 
-use std::thread;
+use std::sync::mpsc;
 use std::time::Duration;
-use std::{fs, process};
+use std::{fs, process, thread};
 
 use crate::calls::progress;
 
@@ -11,10 +11,17 @@ const BLOCKED_SECONDS_MAX: u32 = 3;
 /// A step that computes longer than this does not end.
 const COMPUTING_SECONDS_MAX: u32 = 120;
 
-/// Starts the watch over this process.
+/// Starts the watch over this process, before the simulation begins: a thread that starts takes locks of the standard
+/// library, so this returns when it has done so. From then on the watch takes none.
 pub(crate) fn begin() {
-    let watch = thread::Builder::new().name("watchdog".to_owned()).spawn(watch);
+    let (tell, has_begun) = mpsc::channel();
+    let watch = thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
+        let _ = tell.send(()); // who waits for it is there
+        drop(tell);
+        watch();
+    });
     drop(watch.expect("the system makes no more threads"));
+    has_begun.recv().expect("the watchdog says that it has begun");
 }
 
 fn watch() {

@@ -8,6 +8,11 @@
 //! One thread of a simulation runs at a time: the one that holds its [`Baton`]. Only that thread touches the [`State`],
 //! within [`with`], which refuses to be entered twice. Passing the baton orders all that one thread did before all that
 //! the next does.
+//!
+//! # Threads outside
+//! A thread outside of the simulation wakes others by the system, and a thread of the simulation that waits for a lock of
+//! the standard library does not hear of it: it would wait for ever. So while a simulation runs, threads outside take no
+//! such lock: the process's first thread waits for the end, and the watchdog reads clocks and files.
 
 mod baton;
 pub(crate) mod disk;
@@ -208,11 +213,16 @@ fn own_kernel_id() -> i32 {
     (unsafe { raw::kernel(libc::SYS_gettid, [0; 6]) }) as i32
 }
 
-/// The C library's own function of a name that this crate takes, of this type.
+/// The C library's own function of a name that this crate takes, of this type. Two threads may look for it at the same time,
+/// and find the same: no lock, since one of them may be outside of the simulation.
 macro_rules! c_library {
     ($name:literal: $type:ty) => {{
-        static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-        let found = *FOUND.get_or_init(|| $crate::calls::found_in_c_library($name));
+        static FOUND: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let found = match FOUND.load(std::sync::atomic::Ordering::Relaxed) {
+            0 => $crate::calls::found_in_c_library($name),
+            found => found,
+        };
+        FOUND.store(found, std::sync::atomic::Ordering::Relaxed);
         // SAFETY: the C library's function of this name has this type.
         unsafe { std::mem::transmute::<usize, $type>(found) }
     }};
