@@ -32,7 +32,8 @@ pub struct Validate {
     /// The profile of this machine: what `ironorb sim calibrate` has written.
     #[arg(value_name = "PROFILE")]
     pub(crate) profile: PathBuf,
-    /// Only these cases, separated by commas: par-04, objects, throughput, shares, lags, latency, realtime, deployment.
+    /// Only these cases, separated by commas: par-04, par-04-exponential, objects, throughput, shares, lags, latency, realtime,
+    /// deployment.
     #[arg(long, value_delimiter = ',', value_name = "CASES")]
     pub(crate) cases: Vec<String>,
     /// Let stations of par-04 burn their processors instead of sleeping. Only where there are as many processors as stations.
