@@ -5,9 +5,8 @@ use std::time::Duration;
 use ironorb::engine::{Answer, Outcome, UpcallNumber};
 use ironorb_model::record::Pause;
 use ironorb_model::scenario::{self, ServerLock};
-use ironorb_model::{CycleDraws, DrawnCall};
+use ironorb_model::{CycleDraws, DrawnCall, LockKey, Queued};
 
-use super::list::CallQueue;
 use super::world::{Event, Task, World};
 
 /// One call.
@@ -38,7 +37,7 @@ pub(super) struct Call {
     nested: u32,
     times: u32,
     /// The next one in a queue.
-    pub(super) next: u32,
+    next: u32,
     pub(super) is_oneway: bool,
     has_failed: bool,
 }
@@ -74,13 +73,10 @@ enum Step {
     Over,
 }
 
-/// What a request locks: all objects of a process, or one.
-pub(super) type LockKey = (u32, u64);
-
-/// A lock that a request has.
-#[derive(Debug, Default)]
-pub(super) struct Lock {
-    waiting: CallQueue,
+impl Queued for Call {
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
 }
 
 impl Call {
@@ -181,31 +177,12 @@ impl World<'_> {
         let thread = match self.processes[to as usize].first_pool {
             Some(first) => {
                 let lane = self.lane_of(server as usize, call);
-                let pool = &mut self.pools[first as usize + lane];
-                let free = pool.free.pop_front();
-                match free {
-                    Some(_) => pool.load.take(now),
-                    None => {
-                        pool.load.wait(now);
-                        pool.waiting.push(&mut self.calls, call);
-                    }
-                }
-                free
+                self.pools[first as usize + lane].take(now, &mut self.calls, call)
             }
             None => {
-                let thread = match self.wires[wire as usize].thread {
-                    Some(thread) => thread,
-                    None => self.add_thread(),
-                };
-                let wire = &mut self.wires[wire as usize];
-                wire.thread = Some(thread);
-                match std::mem::replace(&mut wire.is_served, true) {
-                    false => Some(thread),
-                    true => {
-                        wire.waiting.push(&mut self.calls, call);
-                        None
-                    }
-                }
+                let known = self.wires[wire as usize].served_by.thread();
+                let thread = known.unwrap_or_else(|| self.add_thread());
+                self.wires[wire as usize].served_by.take(&mut self.calls, call, thread)
             }
         };
         match thread {
@@ -257,9 +234,7 @@ impl World<'_> {
     }
 
     fn lane_of(&self, server: usize, call: u32) -> usize {
-        let priority = self.priority_of(call).unwrap_or(0);
-        let lanes = &self.scenario.servers[server].lanes;
-        lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0)
+        self.scenario.servers[server].pool_for(self.priority_of(call))
     }
 
     /// A thread takes a request.
@@ -296,47 +271,27 @@ impl World<'_> {
         self.calls[call].step = Step::Locked;
         let Some(key) = self.lock_key(call) else { return true };
         let now = self.now();
-        let load = &mut self.lock_loads[self.calls[call].server as usize];
-        match self.locks.get_mut(&key) {
-            Some(lock) => {
-                load.wait(now);
-                lock.waiting.push(&mut self.calls, call);
-                self.tell(|timeline, now| timeline.begin_pause(now, call, Pause::Lock));
-                false
-            }
-            None => {
-                load.take(now);
-                self.locks.insert(key, Lock::default());
-                true
-            }
+        let has_it = self.locks.lock(now, &mut self.calls, call, key);
+        if !has_it {
+            self.tell(|timeline, now| timeline.begin_pause(now, call, Pause::Lock));
         }
+        has_it
     }
 
     fn unlock(&mut self, call: u32) {
         let Some(key) = self.lock_key(call) else { return };
-        let next = self.locks.get_mut(&key).and_then(|lock| lock.waiting.pop(&self.calls));
         let now = self.now();
-        let load = &mut self.lock_loads[self.calls[call].server as usize];
-        match next {
-            Some(next) => {
-                load.wait_no_longer(now);
-                self.tell(|timeline, now| timeline.end_pause(now, next));
-                self.ready.push_back(Task::Call(next));
-            }
-            None => {
-                load.give_back(now);
-                self.locks.remove(&key);
-            }
+        if let Some(next) = self.locks.unlock(now, &mut self.calls, key) {
+            self.tell(|timeline, now| timeline.end_pause(now, next));
+            self.ready.push_back(Task::Call(next));
         }
     }
 
-    fn lock_key(&self, call: u32) -> Option<LockKey> {
+    /// The server of a call, and what the call locks there.
+    fn lock_key(&self, call: u32) -> Option<(usize, LockKey)> {
         let Call { server, to, ref drawn, .. } = self.calls[call];
-        match self.scenario.servers[server as usize].lock {
-            ServerLock::None => None,
-            ServerLock::Object => Some((to, drawn.object)),
-            ServerLock::Process => Some((to, u64::MAX)),
-        }
+        let server = server as usize;
+        Some((server, LockKey::of(self.scenario.servers[server].lock, to, drawn.object)?))
     }
 
     fn execute(&mut self, call: u32) -> bool {
@@ -418,24 +373,8 @@ impl World<'_> {
     fn free_thread(&mut self, process: u32, lane: usize, wire: u32, thread: u32) {
         let now = self.now();
         let next = match self.processes[process as usize].first_pool {
-            Some(first) => {
-                let pool = &mut self.pools[first as usize + lane];
-                let next = pool.waiting.pop(&self.calls);
-                match next {
-                    Some(_) => pool.load.wait_no_longer(now),
-                    None => {
-                        pool.load.give_back(now);
-                        pool.free.push_back(thread);
-                    }
-                }
-                next
-            }
-            None => {
-                let wire = &mut self.wires[wire as usize];
-                let next = wire.waiting.pop(&self.calls);
-                wire.is_served = next.is_some();
-                next
-            }
+            Some(first) => self.pools[first as usize + lane].give_back(now, &mut self.calls, thread),
+            None => self.wires[wire as usize].served_by.give_back(&mut self.calls),
         };
         if let Some(next) = next {
             self.serve(next, thread);

@@ -4,7 +4,6 @@
 //! that calls: what an ORB keeps of a server, its profile and its address, is the same in all of them, and a network of a
 //! thousand processes would have it a million times. Nothing that is sent depends on it: connections are the engines'.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ironorb::engine::{
@@ -19,12 +18,11 @@ use ironorb::rt::{Priority, PriorityMapping, PriorityModel, RealTimeConfig, RtCu
 use ironorb::{ObjectRef, Orb, OrbBuilder, PoaPolicies};
 use ironorb_model::resources;
 use ironorb_model::scenario;
-use ironorb_model::{Load, Place, ResourceObservations, Time, Turns};
+use ironorb_model::{Place, Pool, ResourceObservations, Time, Turns};
 
 use super::bodies::{self, Bodies};
 use super::calls::Call;
 use super::hosts::HostNumber;
-use super::list::CallQueue;
 use super::wires::{Segment, Toward, Wire};
 use super::world::{Event, World};
 use crate::MachinesError;
@@ -83,15 +81,6 @@ struct Objects {
     reference: ObjectRef,
 }
 
-/// Threads that serve requests of one lane of a process.
-#[derive(Debug)]
-pub(super) struct Pool {
-    /// The one that has been free for the longest time is the next: so the system wakes threads that wait for one condition.
-    pub(super) free: VecDeque<u32>,
-    pub(super) waiting: CallQueue,
-    pub(super) load: Load,
-}
-
 impl World<'_> {
     pub(super) fn add_servers(&mut self) -> Result<(), MachinesError> {
         for (index, server) in self.scenario.servers.iter().enumerate() {
@@ -118,24 +107,19 @@ impl World<'_> {
     }
 
     fn add_pools(&mut self, server: usize) -> Option<u32> {
-        let server = &self.scenario.servers[server];
-        let sizes: Vec<u32> = match (&server.lanes[..], server.threads) {
-            ([], Some(threads)) => vec![threads],
-            ([], None) => return None,
-            (lanes, _) => lanes.iter().map(|lane| lane.threads).collect(),
-        };
-        let first = self.pools.len() as u32;
+        let sizes = self.scenario.servers[server].pools();
+        let first = (!sizes.is_empty()).then_some(self.pools.len() as u32);
         for size in sizes {
-            let free = (0..size.max(1)).map(|_| self.add_thread()).collect();
-            self.pools.push(Pool { free, waiting: CallQueue::default(), load: Load::new(size.max(1)) });
+            let pool = Pool::new((0..size.max(1)).map(|_| self.add_thread()));
+            self.pools.push(pool);
         }
-        Some(first)
+        first
     }
 
     pub(super) fn observe_pools(&self, now: Time, into: &mut Vec<ResourceObservations>) {
         resources::observe_pools(self.scenario, into, |server, number, lane, name| {
             let pool = self.processes[(self.first_process[server] + number) as usize].first_pool?;
-            Some(self.pools[(pool + lane) as usize].load.observe(now, name))
+            Some(self.pools[(pool + lane) as usize].observe(now, name))
         });
     }
 
@@ -360,7 +344,7 @@ impl World<'_> {
 
     /// A request has come.
     fn announced(&mut self, wire: u32, upcall: UpcallNumber) {
-        match self.wires[wire as usize].written.pop(&self.calls) {
+        match self.wires[wire as usize].written.pop(&mut self.calls) {
             Some(call) => {
                 self.calls[call].upcall = upcall;
                 self.calls[call].wire = wire;

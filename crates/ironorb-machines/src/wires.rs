@@ -2,10 +2,9 @@
 
 use ironorb::engine::ConnectionId;
 use ironorb_model::scenario::{Link, Scenario};
-use ironorb_model::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
+use ironorb_model::{ConnectionThread, LinkState, Place, Queue, Random, ResourceObservations, Stream, Table, Time, resources};
 
 use super::hosts::HostNumber;
-use super::list::CallQueue;
 use super::world::{Event, Task, World};
 
 /// A connection. Its number names it to its server.
@@ -16,12 +15,9 @@ pub(super) struct Wire {
     /// Its number at the client's engine.
     pub(super) connection: ConnectionId,
     /// Requests that have been written, and that the server's engine has not announced.
-    pub(super) written: CallQueue,
-    /// The thread that serves it, if each connection has one.
-    pub(super) thread: Option<u32>,
-    pub(super) is_served: bool,
-    /// Requests that wait for that thread.
-    pub(super) waiting: CallQueue,
+    pub(super) written: Queue,
+    /// What serves it, if each connection has a thread.
+    pub(super) served_by: ConnectionThread,
     streams: [Stream; 2],
     links: [u32; 2],
 }
@@ -96,10 +92,8 @@ impl World<'_> {
         self.wires.push(Wire {
             place,
             connection,
-            written: CallQueue::default(),
-            thread: None,
-            is_served: false,
-            waiting: CallQueue::default(),
+            written: Queue::default(),
+            served_by: ConnectionThread::default(),
             streams: [Stream::default(); 2],
             links,
         });

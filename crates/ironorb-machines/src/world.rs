@@ -9,15 +9,14 @@ use ironorb::generated::Operation;
 use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
 use ironorb_model::{
-    Agenda, ClassObservations, Connections, Digest, Load, Observations, Stepping, Table, Time, resources,
+    Agenda, ClassObservations, Connections, Digest, Locks, Observations, Pool, Slab, Stepping, Time,
 };
 
-use super::calls::{Call, Lock, LockKey};
+use super::calls::Call;
 use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
 use super::packets::Packets;
-use super::processes::{Callers, Pool, Process};
-use super::slab::Slab;
+use super::processes::{Callers, Process};
 use super::wires::{Links, Segment, Wire};
 use crate::MachinesError;
 
@@ -46,9 +45,7 @@ pub(super) struct World<'s> {
     pub(super) calls: Slab<Call>,
     /// The upcalls that threads have begun, by call.
     pub(super) upcalls: Vec<Option<EngineUpcall>>,
-    pub(super) locks: Table<LockKey, Lock>,
-    /// The use of each server's locks.
-    pub(super) lock_loads: Vec<Load>,
+    pub(super) locks: Locks,
     /// Whether calls of some class tell their priorities.
     pub(super) has_priorities: bool,
     pub(super) clients: Vec<Client>,
@@ -140,8 +137,7 @@ impl<'s> World<'s> {
             connections: Connections::default(),
             calls: Slab::default(),
             upcalls: Vec::new(),
-            locks: Table::default(),
-            lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
+            locks: Locks::of(scenario),
             has_priorities,
             clients: Vec::new(),
             sources: Vec::new(),
@@ -196,7 +192,7 @@ impl<'s> World<'s> {
         let mut resources = Vec::new();
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
-        resources::observe_locks(self.scenario, &self.lock_loads, now, &mut resources);
+        self.locks.observe(self.scenario, now, &mut resources);
         self.links.observe(now, self.scenario, &mut resources);
         Observations {
             span: now.since(self.observed_from),
@@ -262,8 +258,8 @@ impl Stepping for World<'_> {
         self.is_observing = true;
         let now = self.now();
         self.hosts.iter_mut().for_each(|host| host.processor.restart_observation(now));
-        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
-        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.pools.iter_mut().for_each(|pool| pool.restart_observation(now));
+        self.locks.restart_observation(now);
         self.links.restart_observation(now);
         self.classes.iter_mut().for_each(ClassObservations::restart);
     }

@@ -22,7 +22,9 @@ pub mod record;
 pub mod report;
 pub mod resources;
 pub mod scenario;
+mod serving;
 mod shares;
+mod slab;
 mod stepping;
 mod table;
 mod time;
@@ -37,6 +39,8 @@ pub use observations::{BatchMeans, ClassObservations, HandOverError, Observation
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, TIME_SLICE, ThreadId, Tick};
 pub use random::Random;
+pub use serving::{ConnectionThread, LockKey, Locks, Pool};
+pub use slab::{Queue, Queued, Slab};
 pub use stepping::{Halt, Stepping, run_to};
 pub use table::{Mixer, Table};
 pub use time::Time;

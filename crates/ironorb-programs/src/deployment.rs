@@ -155,10 +155,7 @@ impl Deployment {
                 .and_then(|ports| port.checked_add(ports))
                 .filter(|port| *port < FIRST_EPHEMERAL_PORT)
                 .ok_or(ProgramsError::TooMany { what: "lanes on a host", most: LANES_MAX })?;
-            let sizes: Vec<u32> = match (&server.lanes[..], server.threads) {
-                ([], threads) => threads.into_iter().collect(),
-                (lanes, _) => lanes.iter().map(|lane| lane.threads).collect(),
-            };
+            let sizes = server.pools();
             for number in 0..scenario.hosts[server.hosts].count as usize {
                 let first_pool = (!sizes.is_empty()).then_some(pools.len());
                 pools.extend(sizes.iter().map(|size| Pool::new((*size).max(1))));
@@ -383,8 +380,7 @@ fn check(scenario: &Scenario) -> Result<(), ProgramsError> {
         Arrivals::Open { .. } | Arrivals::Trace(_) => scenario.hosts[class.hosts].count.into(),
     });
     let servers = scenario.servers.iter().map(|server| {
-        let of_lanes: u64 = server.lanes.iter().map(|lane| u64::from(lane.threads)).sum();
-        let of_each = of_lanes.max(server.threads.map_or(0, u64::from));
+        let of_each: u64 = server.pools().into_iter().map(u64::from).sum();
         of_each * u64::from(scenario.hosts[server.hosts].count)
     });
     if clients.chain(servers).sum::<u64>() > THREADS_MAX {

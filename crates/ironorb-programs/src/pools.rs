@@ -72,9 +72,7 @@ impl Deployment {
         let Role::Server { server, first_pool, .. } = self.processes[told.to as usize].role else {
             return None;
         };
-        let priority = self.scenario.classes[told.class].priority.unwrap_or(0);
-        let lanes = &self.scenario.servers[server].lanes;
-        let lane = lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0);
+        let lane = self.scenario.servers[server].pool_for(self.scenario.classes[told.class].priority);
         first_pool.filter(|_| told.from != told.to).map(|first| first + lane)
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn check_lanes(scenario: &Scenario) -> Result<(), ProgramsError> {
     for server in &scenario.servers {
         for class in &scenario.classes {
             let Some(priority) = class.priority else { continue };
-            let lane = server.lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0);
+            let lane = server.pool_for(Some(priority));
             if lane > 0 && server.lanes[lane].priority != priority {
                 return Err(ProgramsError::Lane {
                     class: class.name.clone(),

@@ -748,12 +748,8 @@ impl Collector<'_> {
     /// The lane that serves a priority, and its threads; `None` if each connection has a thread.
     fn pool(&self, server: usize, priority: Option<i16>) -> Option<(usize, u32)> {
         let server = &self.scenario.servers[server];
-        if server.lanes.is_empty() {
-            return server.threads.map(|threads| (0, threads));
-        }
-        let priority = priority.unwrap_or(0);
-        let lane = server.lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0);
-        Some((lane, server.lanes[lane].threads))
+        let lane = server.pool_for(priority);
+        Some((lane, *server.pools().get(lane)?))
     }
 
     /// Notes a demand on the hosts of a group. Where calls go to objects of the first host it is a resource of its own.

@@ -18,10 +18,9 @@ use super::caches::Holders;
 use super::calls::{Call, Caller, Exchange};
 use super::jobs::Message;
 use super::sizes::CacheSizes;
-use super::slab::Slab;
 use super::world::{Task, World};
 use crate::scenario::{Asking, Cache, CacheMode};
-use crate::{CycleDraws, DrawnCall, Table, Time};
+use crate::{CycleDraws, DrawnCall, Slab, Table, Time};
 
 /// The sessions of caches, and what is asked now.
 #[derive(Debug, Default)]

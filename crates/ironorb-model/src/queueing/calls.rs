@@ -5,12 +5,11 @@ use std::time::Duration;
 use super::MessageSizes;
 use super::asking::NO_QUESTION;
 use super::jobs::Message;
-use super::slab::{Queue, Queued};
 use super::wires::Toward;
 use super::world::{Event, OperationFacts, Task, World};
 use crate::record::Pause;
-use crate::scenario::{self, ServerLock};
-use crate::{CallSteps, CycleDraws, DrawnCall};
+use crate::scenario;
+use crate::{CallSteps, CycleDraws, DrawnCall, LockKey, Queued};
 
 /// One call, or one of the other exchanges of messages that jobs need.
 #[derive(Debug)]
@@ -91,15 +90,6 @@ enum Step {
     Reply,
     /// The client works until its thread has the results.
     Receive,
-}
-
-/// What a request locks: all objects of a process, or one.
-pub(super) type LockKey = (u32, u64);
-
-/// A lock that a request has.
-#[derive(Debug, Default)]
-pub(super) struct Lock {
-    waiting: Queue,
 }
 
 impl Queued for Call {
@@ -283,29 +273,12 @@ impl World<'_> {
         let thread = match self.processes[to as usize].first_pool {
             Some(first) => {
                 let pool = first + self.lane_of(server, number);
-                let pool = &mut self.pools[pool as usize];
-                let free = pool.free.pop_front();
-                match free {
-                    Some(_) => pool.load.take(now),
-                    None => {
-                        pool.load.wait(now);
-                        pool.waiting.push(&mut self.calls, number);
-                    }
-                }
-                free
+                self.pools[pool as usize].take(now, &mut self.calls, number)
             }
             None => {
-                if self.wires[wire as usize].thread.is_none() {
-                    self.wires[wire as usize].thread = Some(self.add_thread());
-                }
-                let wire = &mut self.wires[wire as usize];
-                match std::mem::replace(&mut wire.is_served, true) {
-                    false => wire.thread,
-                    true => {
-                        wire.waiting.push(&mut self.calls, number);
-                        None
-                    }
-                }
+                let known = self.wires[wire as usize].served_by.thread();
+                let thread = known.unwrap_or_else(|| self.add_thread());
+                self.wires[wire as usize].served_by.take(&mut self.calls, number, thread)
             }
         };
         match thread {
@@ -315,12 +288,7 @@ impl World<'_> {
     }
 
     fn lane_of(&self, server: u16, call: u32) -> u32 {
-        let lanes = &self.scenario.servers[server as usize].lanes;
-        if lanes.is_empty() {
-            return 0;
-        }
-        let priority = self.calls[call].priority.unwrap_or(0);
-        lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0) as u32
+        self.scenario.servers[server as usize].pool_for(self.calls[call].priority) as u32
     }
 
     /// A thread takes a request.
@@ -363,49 +331,30 @@ impl World<'_> {
         self.calls[number].step = Step::Locked;
         let Some(key) = self.lock_key(number) else { return true };
         let now = self.now();
-        let load = &mut self.lock_loads[self.calls[number].server as usize];
-        match self.locks.get_mut(&key) {
-            Some(lock) => {
-                lock.waiting.push(&mut self.calls, number);
-                load.wait(now);
-                self.tell(|timeline, now| timeline.begin_pause(now, number, Pause::Lock));
-                false
-            }
-            None => {
-                self.locks.insert(key, Lock::default());
-                load.take(now);
-                true
-            }
+        let has_it = self.locks.lock(now, &mut self.calls, number, key);
+        if !has_it {
+            self.tell(|timeline, now| timeline.begin_pause(now, number, Pause::Lock));
         }
+        has_it
     }
 
     pub(super) fn unlock(&mut self, number: u32) {
         let Some(key) = self.lock_key(number) else { return };
         let now = self.now();
-        let load = &mut self.lock_loads[self.calls[number].server as usize];
-        match self.locks.get_mut(&key).and_then(|lock| lock.waiting.pop(&mut self.calls)) {
-            Some(next) => {
-                load.wait_no_longer(now);
-                self.tell(|timeline, now| timeline.end_pause(now, next));
-                self.ready.push_back(Task::Call(next));
-            }
-            None => {
-                load.give_back(now);
-                self.locks.remove(&key);
-            }
+        if let Some(next) = self.locks.unlock(now, &mut self.calls, key) {
+            self.tell(|timeline, now| timeline.end_pause(now, next));
+            self.ready.push_back(Task::Call(next));
         }
     }
 
-    fn lock_key(&self, number: u32) -> Option<LockKey> {
+    /// The server of a call, and what the call locks there.
+    fn lock_key(&self, number: u32) -> Option<(usize, LockKey)> {
         let call = &self.calls[number];
         if !call.message.is_operation() {
             return None;
         }
-        match self.facts(number).lock {
-            ServerLock::None => None,
-            ServerLock::Object => Some((call.to, call.object)),
-            ServerLock::Process => Some((call.to, u64::MAX)),
-        }
+        let key = LockKey::of(self.facts(number).lock, call.to, call.object)?;
+        Some((usize::from(call.server), key))
     }
 
     fn execute(&mut self, number: u32) -> bool {
@@ -505,24 +454,8 @@ impl World<'_> {
     fn free_thread(&mut self, process: u32, lane: u32, wire: u32, thread: u32) {
         let now = self.now();
         let next = match self.processes[process as usize].first_pool {
-            Some(first) => {
-                let pool = &mut self.pools[(first + lane) as usize];
-                let next = pool.waiting.pop(&mut self.calls);
-                match next {
-                    Some(_) => pool.load.wait_no_longer(now),
-                    None => {
-                        pool.load.give_back(now);
-                        pool.free.push_back(thread);
-                    }
-                }
-                next
-            }
-            None => {
-                let wire = &mut self.wires[wire as usize];
-                let next = wire.waiting.pop(&mut self.calls);
-                wire.is_served = next.is_some();
-                next
-            }
+            Some(first) => self.pools[(first + lane) as usize].give_back(now, &mut self.calls, thread),
+            None => self.wires[wire as usize].served_by.give_back(&mut self.calls),
         };
         if let Some(next) = next {
             self.serve(next, thread);

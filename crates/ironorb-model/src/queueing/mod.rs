@@ -27,7 +27,6 @@ mod clients;
 mod hosts;
 mod jobs;
 mod sizes;
-mod slab;
 mod timeline;
 mod wires;
 mod world;

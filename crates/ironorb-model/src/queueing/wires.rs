@@ -1,20 +1,16 @@
 //! Connections, the links under them, and the messages that they carry.
 
-use super::slab::Queue;
 use super::world::{Event, Task, World};
 use crate::scenario::{Link, Scenario};
-use crate::{LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
+use crate::{ConnectionThread, LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
 
 /// A connection from one process to another.
 #[derive(Debug)]
 pub(super) struct Wire {
     /// Whether a request has been sent.
     is_introduced: bool,
-    /// The thread that serves it, if each connection has one, and whether it does so now.
-    pub(super) thread: Option<u32>,
-    pub(super) is_served: bool,
-    /// Requests that wait for that thread.
-    pub(super) waiting: Queue,
+    /// What serves it, if each connection has a thread.
+    pub(super) served_by: ConnectionThread,
     streams: [Stream; 2],
     /// Indices of the links in both directions; [`WITHIN_A_HOST`] for none.
     links: [u32; 2],
@@ -78,9 +74,7 @@ impl World<'_> {
         let links = [self.link(from_host, to_host), self.link(to_host, from_host)];
         self.wires.push(Wire {
             is_introduced: false,
-            thread: None,
-            is_served: false,
-            waiting: Queue::default(),
+            served_by: ConnectionThread::default(),
             streams: [Stream::default(); 2],
             links,
         });

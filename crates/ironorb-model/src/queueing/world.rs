@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use super::asking::Sessions;
 use super::caches::{Batch, CachePlan, Outbox, StaleObject};
-use super::calls::{Call, Lock, LockKey};
+use super::calls::Call;
 use super::clients::{Client, CycleState, Source};
 use super::hosts::Host;
 use super::jobs::Job;
 use super::sizes::MessageSizes;
-use super::slab::{Queue, Slab};
 use super::wires::{Links, Wire};
 use super::{CALLS_MAX, QueueingError};
 use crate::record::Timeline;
 use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
-    Agenda, CallSteps, ClassObservations, Connections, Digest, Load, Observations, ResourceObservations,
-    Stepping, Table, Time, Turns, resources, run_to,
+    Agenda, CallSteps, ClassObservations, Connections, Digest, Locks, Observations, Pool,
+    ResourceObservations, Slab, Stepping, Table, Time, Turns, resources, run_to,
 };
 
 /// A scenario on the way.
@@ -47,9 +46,7 @@ pub(super) struct World<'s> {
     /// The numbers of `wires`, by those that use them.
     pub(super) connections: Connections,
     pub(super) calls: Slab<Call>,
-    pub(super) locks: Table<LockKey, Lock>,
-    /// The use of each server's locks.
-    pub(super) lock_loads: Vec<Load>,
+    pub(super) locks: Locks,
     pub(super) clients: Vec<Client>,
     pub(super) sources: Vec<Source>,
     pub(super) cycles: Slab<CycleState>,
@@ -117,15 +114,6 @@ pub(super) struct Process {
     pub(super) turns: Turns,
 }
 
-/// Threads that serve requests of one lane of a process.
-#[derive(Debug)]
-pub(super) struct Pool {
-    /// The one that has been free for the longest time is the next: so the system wakes threads that wait for one condition.
-    pub(super) free: VecDeque<u32>,
-    pub(super) waiting: Queue,
-    pub(super) load: Load,
-}
-
 /// What is the same for all calls of an operation.
 #[derive(Debug)]
 pub(super) struct OperationFacts {
@@ -171,8 +159,7 @@ impl<'s> World<'s> {
             wires: Vec::new(),
             connections: Connections::default(),
             calls: Slab::default(),
-            locks: Table::default(),
-            lock_loads: scenario.servers.iter().map(|_| Load::new(1)).collect(),
+            locks: Locks::of(scenario),
             clients: Vec::new(),
             sources: Vec::new(),
             cycles: Slab::default(),
@@ -208,8 +195,7 @@ impl<'s> World<'s> {
     fn add_servers(&mut self) -> Result<(), QueueingError> {
         const MOST: u64 = 1 << 28;
         let threads_of = |server: &crate::scenario::Server| {
-            let each: u64 = server.lanes.iter().map(|lane| u64::from(lane.threads)).sum();
-            let each = each + u64::from(server.threads.unwrap_or(0));
+            let each: u64 = server.pools().into_iter().map(u64::from).sum();
             each * u64::from(self.scenario.hosts[server.hosts].count)
         };
         if self.scenario.servers.iter().map(threads_of).sum::<u64>() > MOST {
@@ -218,14 +204,11 @@ impl<'s> World<'s> {
         for server in &self.scenario.servers {
             self.first_process.push(self.processes.len() as u32);
             for number in 0..self.scenario.hosts[server.hosts].count {
-                let sizes: Vec<u32> = match (&server.lanes[..], server.threads) {
-                    ([], threads) => threads.into_iter().collect(),
-                    (lanes, _) => lanes.iter().map(|lane| lane.threads).collect(),
-                };
+                let sizes = server.pools();
                 let first_pool = (!sizes.is_empty()).then_some(self.pools.len() as u32);
                 for size in sizes {
-                    let free = (0..size).map(|_| self.add_thread()).collect();
-                    self.pools.push(Pool { free, waiting: Queue::default(), load: Load::new(size) });
+                    let pool = Pool::new((0..size).map(|_| self.add_thread()));
+                    self.pools.push(pool);
                 }
                 self.add_process(self.first_host[server.hosts] + number, first_pool);
             }
@@ -280,7 +263,7 @@ impl<'s> World<'s> {
         let mut resources = Vec::new();
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
-        resources::observe_locks(self.scenario, &self.lock_loads, now, &mut resources);
+        self.locks.observe(self.scenario, now, &mut resources);
         self.observe_links(now, &mut resources);
         Observations {
             span: now.since(self.observed_from),
@@ -297,7 +280,7 @@ impl<'s> World<'s> {
     fn observe_pools(&self, now: Time, into: &mut Vec<ResourceObservations>) {
         resources::observe_pools(self.scenario, into, |server, number, lane, name| {
             let pool = self.processes[(self.first_process[server] + number) as usize].first_pool?;
-            Some(self.pools[(pool + lane) as usize].load.observe(now, name))
+            Some(self.pools[(pool + lane) as usize].observe(now, name))
         });
     }
 }
@@ -357,8 +340,8 @@ impl Stepping for World<'_> {
         let now = self.now();
         self.restart_hosts(now);
         self.restart_links(now);
-        self.pools.iter_mut().for_each(|pool| pool.load.restart(now));
-        self.lock_loads.iter_mut().for_each(|load| load.restart(now));
+        self.pools.iter_mut().for_each(|pool| pool.restart_observation(now));
+        self.locks.restart_observation(now);
         self.classes.iter_mut().for_each(ClassObservations::restart);
     }
 

@@ -422,6 +422,22 @@ impl Scenario {
     }
 }
 
+impl Server {
+    /// The threads of each pool of a process: of its lanes, or of its only one. Empty where each connection has a thread.
+    pub fn pools(&self) -> Vec<u32> {
+        match &self.lanes[..] {
+            [] => self.threads.into_iter().collect(),
+            lanes => lanes.iter().map(|lane| lane.threads).collect(),
+        }
+    }
+
+    /// Which of its pools serves requests with a priority, or without: the highest lane that begins at or below it, or the lowest.
+    pub fn pool_for(&self, priority: Option<i16>) -> usize {
+        let priority = priority.unwrap_or(0);
+        self.lanes.iter().rposition(|lane| lane.priority <= priority).unwrap_or(0)
+    }
+}
+
 impl Operation {
     /// Its name on the wire. What follows a `#` only tells operations of one name apart that differ in octets or nested calls:
     /// no name of an IDL has that character.

@@ -475,7 +475,7 @@ impl<'a> Builder<'a> {
         let is_oneway = octets.1 == 0;
         self.client_side(work, from, bodies, 1.0, is_oneway);
         self.travel(work, from, there, octets, 1.0, is_oneway);
-        let lane = self.lane(daemon, priority);
+        let lane = self.scenario.servers[daemon].pool_for(priority);
         let priority = priority.filter(|_| self.is_by_priority());
         let key = EntryKey::Asked { server: daemon, host: 0, octets, priority };
         let of_daemon = numbered(&self.scenario.servers[daemon].name, 0, self.hosts(there.group));
@@ -559,7 +559,7 @@ impl<'a> Builder<'a> {
 
     fn entry(&mut self, call: &Call, host: u32, priority: Option<i16>, way: Way) -> String {
         let (server, operation) = (call.server, call.operation);
-        let lane = self.lane(server, priority);
+        let lane = self.scenario.servers[server].pool_for(priority);
         let priority = priority.filter(|_| self.is_by_priority());
         let key = EntryKey::Operation { server, host, operation, priority, way };
         if let Some(name) = self.entries.get(&key) {
@@ -761,23 +761,15 @@ impl Builder<'_> {
         self.scenario.servers.iter().any(|server| !server.lanes.is_empty())
     }
 
-    fn lane(&self, server: usize, priority: Option<i16>) -> usize {
-        let lanes = &self.scenario.servers[server].lanes;
-        lanes.iter().rposition(|lane| lane.priority <= priority.unwrap_or(0)).unwrap_or(0)
-    }
-
     fn threads(&mut self, server: usize, host: u32, priority: Option<i16>) -> TaskKey {
-        let lane = self.lane(server, priority);
+        let lane = self.scenario.servers[server].pool_for(priority);
         self.threads_of_lane(server, host, lane)
     }
 
     fn threads_of_lane(&mut self, server: usize, host: u32, lane: usize) -> TaskKey {
         let it = &self.scenario.servers[server];
         let key = TaskKey::Threads { server, host, lane };
-        let threads = match it.lanes.get(lane) {
-            Some(lane) => Some(lane.threads),
-            None => it.threads,
-        };
+        let threads = it.pools().get(lane).copied();
         let of_server = numbered(&it.name, host, self.hosts(it.hosts));
         let name = match it.lanes.get(lane) {
             Some(lane) => format!("{of_server}_lane_{}", lane.priority),

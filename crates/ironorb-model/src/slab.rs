@@ -2,9 +2,10 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Things that come and go. A free place is used again, so that the memory is that of the most at one time.
+/// Things that come and go, by number. A free number is used again, the last one first, so that the memory is that of the most at
+/// one time.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,
 }
@@ -16,8 +17,9 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Adds a thing, and gives its number.
     #[inline]
-    pub(super) fn add(&mut self, thing: T) -> u32 {
+    pub fn add(&mut self, thing: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
                 self.places[number as usize] = thing;
@@ -30,13 +32,15 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Gives a number back. What it names stays in memory until the number is used again.
     #[inline]
-    pub(super) fn free(&mut self, number: u32) {
+    pub fn free(&mut self, number: u32) {
         self.free.push(number);
     }
 
     /// How many there are now.
-    pub(super) fn len(&self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 }
@@ -58,13 +62,14 @@ impl<T> IndexMut<u32> for Slab<T> {
 }
 
 /// What stands in one queue at a time, and names the next one in it.
-pub(super) trait Queued {
+pub trait Queued {
+    /// Where it keeps the number of the next one.
     fn next(&mut self) -> &mut u32;
 }
 
 /// A first-in, first-out queue of things of a slab.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Queue {
+pub struct Queue {
     first: u32,
     last: u32,
 }
@@ -78,7 +83,9 @@ impl Default for Queue {
 }
 
 impl Queue {
-    pub(super) fn push<T: Queued>(&mut self, slab: &mut Slab<T>, number: u32) {
+    /// Adds the last one.
+    #[inline]
+    pub fn push<T: Queued>(&mut self, slab: &mut Slab<T>, number: u32) {
         *slab[number].next() = NONE;
         match self.last {
             NONE => self.first = number,
@@ -87,8 +94,9 @@ impl Queue {
         self.last = number;
     }
 
+    /// Takes the first one out.
     #[inline]
-    pub(super) fn pop<T: Queued>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
+    pub fn pop<T: Queued>(&mut self, slab: &mut Slab<T>) -> Option<u32> {
         if self.first == NONE {
             return None;
         }
