@@ -266,7 +266,7 @@ fn lines_of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
         for name in ["kernel", "preemption", "commit", "date"] {
             assert!(machine[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {line}");
         }
-        assert!(machine["steal_ms"].is_number(), "{line}");
+        assert!(machine["steal_ms"].is_number() && machine["others_ms"].is_number(), "{line}");
     }
     of_kind
 }

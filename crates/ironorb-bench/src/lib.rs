@@ -33,6 +33,7 @@ mod latency;
 mod machine;
 mod measure;
 mod options;
+mod others;
 mod overhead;
 mod paced;
 mod papers;

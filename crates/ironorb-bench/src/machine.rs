@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use ironorb_model::profile::ProfileOrigin;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,6 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::error::BenchError;
+use crate::others::others;
 
 /// Machine, kernel and compiler, without which a figure says little.
 #[derive(Debug, Clone, Serialize)]
@@ -28,6 +29,8 @@ pub(crate) struct Machine {
     date: String,
     /// Time in which other virtual machines had this one's processors during the measurement, in milliseconds.
     steal_ms: f64,
+    /// Processor time of other programs during the measurement, in milliseconds.
+    others_ms: f64,
     /// What decided the order of blocks, where chance does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) seed: Option<u64>,
@@ -35,7 +38,15 @@ pub(crate) struct Machine {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) orbs: Vec<String>,
     #[serde(skip)]
-    steal_before: Duration,
+    before: Before,
+}
+
+/// What was so when the measurement began.
+#[derive(Debug, Clone)]
+struct Before {
+    at: Instant,
+    steal: Duration,
+    others: Duration,
 }
 
 impl Machine {
@@ -56,9 +67,10 @@ impl Machine {
             began,
             date: date(began),
             steal_ms: 0.0,
+            others_ms: 0.0,
             seed: None,
             orbs: Vec::new(),
-            steal_before: steal(),
+            before: Before { at: Instant::now(), steal: steal(), others: others() },
         }
     }
 
@@ -86,13 +98,20 @@ impl Machine {
             orb: String::new(),
             method: String::new(),
             load: 0.0,
+            others_percent: 0.0,
             is_quick: false,
         }
     }
 
     /// The measurement is over.
     pub(crate) fn end(&mut self) {
-        self.steal_ms = steal().saturating_sub(self.steal_before).as_secs_f64() * 1e3;
+        self.steal_ms = steal().saturating_sub(self.before.steal).as_secs_f64() * 1e3;
+        self.others_ms = others().saturating_sub(self.before.others).as_secs_f64() * 1e3;
+    }
+
+    /// Processor time of other programs, in per cent of the time that the measurement took.
+    pub(crate) fn others_percent(&self) -> f64 {
+        self.others_ms / (self.before.at.elapsed().as_secs_f64() * 1e3) * 100.0
     }
 }
 
@@ -105,7 +124,12 @@ impl fmt::Display for Machine {
         if !self.orbs.is_empty() {
             writeln!(f, "ORBs      beside this one: {}", self.orbs.join(", "))?;
         }
-        writeln!(f, "run       {}, steal time {:.0} ms{seed}", self.date, self.steal_ms)?;
+        let (steal, others) = (self.steal_ms, self.others_ms);
+        writeln!(
+            f,
+            "run       {}, steal time {steal:.0} ms, other programs {others:.0} ms{seed}",
+            self.date
+        )?;
         if self.profile != "release" {
             writeln!(f, "          not a release build: the figures say nothing about speed")?;
         }

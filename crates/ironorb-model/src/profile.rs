@@ -62,6 +62,9 @@ pub struct ProfileOrigin {
     pub method: String,
     /// The system's load in the minute before.
     pub load: f64,
+    /// Processor time that other programs had during the measurement, in per cent of the time that it took.
+    #[serde(default)]
+    pub others_percent: f64,
     /// Whether the measurement was too short to be relied on.
     pub is_quick: bool,
 }
@@ -532,6 +535,7 @@ mod tests {
                 orb: "ironorb".to_owned(),
                 method: "differences".to_owned(),
                 load: 0.25,
+                others_percent: 0.5,
                 is_quick: true,
             },
             not_modelled: vec!["placement".to_owned()],

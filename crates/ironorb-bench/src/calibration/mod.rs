@@ -64,6 +64,9 @@ const ELEMENTS: [u64; 3] = [1_000, 100_000, 10_000_000];
 /// How many quantiles a distribution has: the last one stands for the slowest 2 %, so that percentiles up to 99 show.
 const QUANTILES: usize = 50;
 
+/// What other programs may take of a processor meanwhile, in per cent: more shows in the means.
+const OTHERS_PERCENT_MAX: f64 = 2.0;
+
 /// What a simulation by a profile leaves out.
 const NOT_MODELLED: [&str; 6] = [
     "where the kernel places threads that are not pinned, and when it moves them",
@@ -80,6 +83,7 @@ const NOT_MODELLED: [&str; 6] = [
 /// A process, a call or the file failed.
 pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
     let _unpin = Unpin::later();
+    let mut machine = Machine::this();
     let mut profile = new_profile(options);
     crate::note(format_args!("measuring how late threads wake up that sleep"));
     profile.sleep = Some(sockets::sleeps(options));
@@ -109,6 +113,8 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
     if let Some(layout) = layouts.last().filter(|_| options.peer == Peer::Ironorb) {
         profile.calls.extend(over_networks(*layout, options)?);
     }
+    machine.end();
+    profile.origin.others_percent = (machine.others_percent() * 10.0).round() / 10.0;
     std::fs::write(&options.file, profile.write())
         .map_err(BenchError::io(format!("write {}", options.file.display())))?;
     Ok(profile)
@@ -244,6 +250,14 @@ pub fn summary(profile: &Profile) -> String {
     profile.not_modelled.iter().for_each(|what| {
         let _ = writeln!(text, "- {what}");
     });
+    if origin.others_percent > OTHERS_PERCENT_MAX {
+        let _ = writeln!(
+            text,
+            "\nother programs had {:.1} % of a processor meanwhile, so that calls look slower than they are: measure again while nothing \
+             else runs",
+            origin.others_percent
+        );
+    }
     if origin.is_quick {
         text.push_str("\nquick: it shows that the command works; predict nothing by it\n");
     }
