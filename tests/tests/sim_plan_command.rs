@@ -96,6 +96,8 @@ fn bad_plans_get_the_line_and_the_mend() {
     assert!(failure.contains("there is no target") && failure.contains("--target"), "{failure}");
     let failure = sim("plan", &file(&folder, QUEUE), &["--target", "p99 <= 5"]).expect_failure(2);
     assert!(failure.contains("write a time, such as `5 ms`"), "{failure}");
+    let failure = sim("plan", &file(&folder, QUEUE), &["--target", "p99 of cals <= 5 ms"]).expect_failure(2);
+    assert!(failure.contains("there is no class `cals`; classes are `calls`"), "{failure}");
 }
 
 #[test]

@@ -58,7 +58,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let lines: String = problems.iter().map(|it| format!("{file}:{it}\n")).collect();
         Failure::usage(format!("the [plan] of {file} has mistakes")).with_body(lines)
     })?;
-    plan.targets.extend(arguments.target.iter().cloned());
+    for target in &arguments.target {
+        target.check(&scenario).map_err(Failure::usage)?;
+        plan.targets.push(target.clone());
+    }
     if plan.targets.is_empty() {
         return Err(Failure::usage("there is no target")
             .with_help("add `--target 'p99 <= 5 ms'`, or `targets = [...]` under `[plan]`"));
@@ -66,17 +69,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let simulate = |scenario: &Scenario| simulate(scenario, arguments.replications);
     let limits = Limits { simulations_max: arguments.simulations, ..Limits::default() };
     let outcome = search(&scenario, &plan.changes, &plan.targets, limits, simulate).map_err(failure)?;
-    let grown = match outcome.best(&scenario, &plan.changes) {
-        Some(best) if !arguments.no_growth => Some(growth(&best, &plan.targets, simulate).map_err(failure)?),
-        _ => None,
-    };
-    let report = Report { name: &scenario.name, plan: &plan, outcome: &outcome, growth: grown.as_ref() };
+    let best = outcome.best(&scenario, &plan.changes).filter(|_| !arguments.no_growth);
+    let grown = best.map(|best| growth(&best, &plan.targets, simulate)).transpose();
+    // What was found is told whatever becomes of more load.
+    let growth = grown.as_ref().ok().and_then(Option::as_ref);
+    let report = Report { name: &scenario.name, plan: &plan, outcome: &outcome, growth };
     match arguments.json {
         true => output::line(report.to_json())?,
         false => output::text(report.to_text(arguments.all))?,
     }
     match outcome.found {
-        true => Ok(()),
+        true => grown.map(drop).map_err(|error| {
+            failure(error).with_help("`--no-growth` leaves out what more load does, which failed")
+        }),
         false if outcome.is_cut_short => {
             Err(Failure::new(format!("no answer after {} simulations", arguments.simulations))
                 .with_help("raise `--simulations`, or allow fewer changes"))
@@ -88,7 +93,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn failure(error: SearchError<QueueingError>) -> Failure {
     match error {
-        SearchError::TooMany(_) | SearchError::Recursion(_) => Failure::new(error).of_usage(),
+        SearchError::TooMany(_) | SearchError::Recursion(_) | SearchError::Target(_) => {
+            Failure::new(error).of_usage()
+        }
         SearchError::Simulation(_) => Failure::new(error),
     }
 }

@@ -14,7 +14,7 @@ use crate::PauseTimes;
 pub use fields::Profiles;
 pub use keys::{KEYS, Key, markdown};
 pub use problem::Problem;
-pub(crate) use read::CACHE_MODES;
+pub(crate) use read::{BANDWIDTHS, CACHE_MODES, SPEEDS};
 pub use read::{read, read_with};
 pub use write::write;
 

@@ -1,5 +1,6 @@
 //! Reads scenario files.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::de::DeTable;
@@ -287,7 +288,7 @@ impl<'t> Reader<'t> {
             switch_time: self
                 .of_kind(&TIME, fields, "switch_time", Duration::ZERO..=SECOND)
                 .unwrap_or_default(),
-            speed: self.of_kind(&FACTOR, fields, "speed", 0.001..=1_000.0).unwrap_or(1.0),
+            speed: self.of_kind(&FACTOR, fields, "speed", SPEEDS).unwrap_or(1.0),
         }
     }
 
@@ -319,7 +320,7 @@ impl<'t> Reader<'t> {
         Link {
             latency: self.of_kind(&TIME, fields, "latency", up_to(10)).unwrap_or(default.latency),
             jitter: self.of_kind(&TIME, fields, "jitter", up_to(10)).unwrap_or(default.jitter),
-            bandwidth: self.of_kind(&BANDWIDTH, fields, "bandwidth", 1..=BANDWIDTH_MAX),
+            bandwidth: self.of_kind(&BANDWIDTH, fields, "bandwidth", BANDWIDTHS),
             mtu: octets(self.of_kind(&NUMBER, fields, "mtu", 1..=1_000_000), default.mtu),
             packet_overhead: octets(
                 self.of_kind(&NUMBER, fields, "packet_overhead", 0..=10_000),
@@ -844,7 +845,11 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
 const PRIORITY_MAX: u64 = i16::MAX as u64;
 /// 10,000 Gbit/s.
-const BANDWIDTH_MAX: u64 = 10_000_000_000_000;
+/// How many times as fast as others processors may be.
+pub(crate) const SPEEDS: RangeInclusive<f64> = 0.001..=1_000.0;
+
+/// Of links, in bits a second.
+pub(crate) const BANDWIDTHS: RangeInclusive<u64> = 1..=10_000_000_000_000;
 
 pub(super) const LOCKS: &[(&str, ServerLock)] =
     &[("none", ServerLock::None), ("object", ServerLock::Object), ("process", ServerLock::Process)];

@@ -164,6 +164,69 @@ fn traces_are_not_excluded_for_their_rate() {
     }
 }
 
+/// What a class asks for at a processor that others overload may be there in time: it goes before them, or has its share.
+#[test]
+fn what_others_ask_for_excludes_no_target_of_one_class() {
+    let mut scenario = open_queue(10, ms(5), 1, None);
+    let between = Spread::Exponential(ms(4));
+    let arrivals = Arrivals::Open { between, burst: 1 };
+    scenario.classes.push(class("batch", 0, arrivals, vec![Cycle::Calls(vec![call(0, 0)])]));
+    let demands = demands(&scenario).unwrap();
+    for (text, is_excluded) in [
+        ("p99 of calls <= 1 s", false),
+        ("mean of calls <= 1 s", false),
+        ("p99 of batch <= 1 s", true),
+        ("p99 <= 1 s", true),
+        ("utilisation <= 90 %", true),
+        ("throughput of calls >= 1 /s", false),
+    ] {
+        let target: Target = text.parse().unwrap();
+        let why = target.excluded_by(&demands);
+        assert_eq!(why.is_some(), is_excluded, "{text}: {why:?}");
+    }
+}
+
+#[test]
+fn targets_of_nothing_are_refused() {
+    let scenario = open_queue(100, ms(5), 1, None);
+    let refused = |text: &str| {
+        let error = search(&scenario, &[], &targets(&[text]), Limits::default(), queue).unwrap_err();
+        assert!(matches!(error, SearchError::Target(_)), "{error}");
+        error.to_string()
+    };
+    for (text, why) in [
+        ("p99 of brwose <= 5 ms", "there is no class `brwose`; classes are `calls`"),
+        ("octets of calls <= 1 MB/s", "leave `of …` out"),
+        (
+            "utilisation of gpu of back <= 50 %",
+            "no resource begins with `gpu of back`; resources are `cpu of front[0]`, `cpu of back[0]`",
+        ),
+    ] {
+        let error = refused(text);
+        assert!(error.contains(text) && error.contains(why), "{error}");
+    }
+    let problems = read("[plan]\ntargets = [\"p99 of brwose <= 5 ms\"]", &scenario).unwrap_err();
+    assert!(problems[0].line == 2 && problems[0].mend.contains("classes are `calls`"), "{problems:?}");
+}
+
+/// Clients that think for long fill a processor when there are millions of them: nobody simulates that to plan.
+#[test]
+fn load_does_not_grow_beyond_what_can_be_simulated() {
+    let mut scenario = open_queue(100, ms(1), 1, None);
+    let think = Spread::Fixed(Duration::from_secs(100_000));
+    scenario.classes[0].arrivals = Arrivals::Closed { clients: 1_000, think };
+    let most = std::cell::Cell::new(0);
+    let simulate = |loaded: &Scenario| -> Result<Vec<Observations>, Infallible> {
+        let Arrivals::Closed { clients, .. } = loaded.classes[0].arrivals else { unreachable!() };
+        most.set(most.get().max(clients));
+        queue(&open_queue(100, ms(1), 1, None))
+    };
+    let growth = growth(&scenario, &targets(&["p99 <= 1 s"]), simulate).unwrap();
+    assert!(growth.by_bounds[0].factor > 10_000.0, "{growth:?}");
+    assert_eq!(growth.simulated, None);
+    assert_eq!((growth.kept_up_to, most.get()), ((100.0, None), 100_000));
+}
+
 /// A queue before one processor, of which theory knows all: with rate x the response is exponential, of mean 1/(200 - x).
 #[test]
 fn the_load_that_breaks_a_target_is_found() {
@@ -372,6 +435,18 @@ fn a_bad_plan_is_told_with_line_and_mend() {
         (change("values = [1, \"2\"]"), 3, "this is no value of", "from 1 to 100,000"),
         (change("values = [1, 2]\ncosts = [1]"), 4, "has not one number for each", "as many"),
         (change("values = [1]\ncost = \"1\""), 4, "`cost` is no number", "write `cost = 1`"),
+        (
+            "[[plan.changes]]\nof = \"hosts.back.speed\"\nvalues = [1e-300]".to_owned(),
+            3,
+            "this is no value of",
+            "from 0.001 to 1,000",
+        ),
+        (
+            "[[plan.changes]]\nof = \"link.bandwidth\"\nvalues = [\"20000 Gbit/s\"]".to_owned(),
+            3,
+            "this is no value of",
+            "to 10,000 Gbit/s",
+        ),
         ("[plan".to_owned(), 1, "this is no TOML", "mend the syntax"),
     ] {
         let problems = read(&text, &planned()).unwrap_err();

@@ -4,7 +4,7 @@ use super::{Target, with_load};
 use crate::Observations;
 use crate::analysis::bounds::{Saturation, saturations};
 use crate::analysis::demands::demands;
-use crate::scenario::Scenario;
+use crate::scenario::{Arrivals, Scenario};
 
 use super::search::SearchError;
 
@@ -13,7 +13,7 @@ use super::search::SearchError;
 pub struct Growth {
     /// Which resources are full first, by their demands.
     pub by_bounds: Vec<Saturation>,
-    /// What was simulated just below the load at which the first one is full.
+    /// What was simulated just below the load at which the first one is full; `None` if that has too many clients to simulate.
     pub simulated: Option<SimulatedLoad>,
     /// The load up to which the targets are kept, and from which they are not, as so many times the scenario's. The second
     /// one is `None` if they were kept as far as was looked.
@@ -78,12 +78,15 @@ pub fn growth<E>(
 ) -> Result<Growth, SearchError<E>> {
     let by_bounds = saturations(&demands(scenario)?);
     let mut simulated = None;
-    let mut most = LOOKED_AT;
+    let affordable = affordable(scenario);
+    let mut most = LOOKED_AT.min(affordable);
     if let Some(first) = by_bounds.first() {
         // Open queues have a mean just below the load that fills them, and none at it.
         let factor = (first.factor * JUST_BELOW).max(1.0);
-        let runs = simulate(&with_load(scenario, factor)).map_err(SearchError::Simulation)?;
-        simulated = Some(SimulatedLoad { factor, busiest: busiest(&runs) });
+        if factor <= affordable {
+            let runs = simulate(&with_load(scenario, factor)).map_err(SearchError::Simulation)?;
+            simulated = Some(SimulatedLoad { factor, busiest: busiest(&runs) });
+        }
         most = most.min(first.factor.max(1.0) * BEYOND);
     }
     let mut keeps = |factor: f64| -> Result<bool, SearchError<E>> {
@@ -105,6 +108,15 @@ pub fn growth<E>(
         kept = most;
     }
     Ok(Growth { by_bounds, simulated, kept_up_to: (kept, broken) })
+}
+
+/// How many times the load has clients that memory and time are enough for.
+fn affordable(scenario: &Scenario) -> f64 {
+    let clients = scenario.classes.iter().map(|class| match class.arrivals {
+        Arrivals::Closed { clients, .. } => f64::from(clients),
+        Arrivals::Open { .. } | Arrivals::Trace(_) => 0.0,
+    });
+    (CLIENTS_MAX / clients.sum::<f64>()).max(1.0)
 }
 
 fn busiest(runs: &[Observations]) -> Vec<(String, f64)> {
@@ -129,5 +141,7 @@ const NEAR: f64 = 1.05;
 const BEYOND: f64 = 2.0;
 /// How many times the load is looked at, where no resource is ever full.
 const LOOKED_AT: f64 = 100.0;
+/// The most clients of closed classes that a load is looked at with, if the scenario does not have more itself.
+const CLIENTS_MAX: f64 = 1e6;
 /// The load is told to a 256th of the interval.
 const HALVINGS: u32 = 8;

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Change, Choice, Setting, Target};
-use crate::scenario::{Architecture, CACHE_MODES, Cycle, Problem, Scenario};
+use crate::scenario::{Architecture, BANDWIDTHS, CACHE_MODES, Cycle, Problem, SPEEDS, Scenario};
 
 /// What a file says of planning.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +80,11 @@ impl Reader<'_> {
         self.only(table, &["targets", "changes"]);
         if let Some(value) = table.get("targets") {
             for target in self.list(value, "targets") {
-                match target.get_ref().as_str().map(str::parse::<Target>) {
+                let parsed = target.get_ref().as_str().map(|text| {
+                    let target: Target = text.parse()?;
+                    target.check(self.scenario).map(|()| target)
+                });
+                match parsed {
                     Some(Ok(target)) => plan.targets.push(target),
                     Some(Err(error)) => {
                         self.problem(
@@ -277,7 +281,7 @@ impl What {
                 counted(1..=100_000, &|count| Setting::LaneThreads(server, lane, count))
             }
             What::Speed(group) => {
-                let speed = float(value).filter(|speed| *speed > 0.0 && *speed <= 1_000.0)?;
+                let speed = float(value).filter(|speed| SPEEDS.contains(speed))?;
                 Some((Setting::Speed(group, speed), speed, speed.to_string()))
             }
             What::Capacity(class) => {
@@ -304,7 +308,7 @@ impl What {
             }
             What::LinkBandwidth(_) | What::DefaultBandwidth => {
                 let text = value.as_str()?;
-                let bits = bandwidth(text)?;
+                let bits = ironorb_units::bits_per_second(text).filter(|bits| BANDWIDTHS.contains(bits))?;
                 let setting = match self {
                     What::LinkBandwidth(rule) => Setting::LinkBandwidth(rule, bits),
                     _ => Setting::DefaultBandwidth(bits),
@@ -320,13 +324,13 @@ impl What {
                 "write a whole number from 1 to 100,000"
             }
             What::Cores(_) => "write a whole number from 1 to 1,024",
-            What::Speed(_) => "write a number above 0 up to 1,000",
+            What::Speed(_) => "write a number from 0.001 to 1,000",
             What::Capacity(_) => "write a share, such as `\"50 %\"`",
             What::Lag(_) => "write a time up to 1 hour, such as `\"10 ms\"`",
-            What::Mode(_) => "write `bounded`, `push` or `linearizable`",
+            What::Mode(_) => "write `bounded`, `push`, `linearizable` or `asked`",
             What::Job(_) => "write `sequential`, `handle-driven`, `forwarding` or `synchronous`",
             What::LinkBandwidth(_) | What::DefaultBandwidth => {
-                "write a whole number and one of the units `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`"
+                "write from 1 bit/s to 10,000 Gbit/s, such as `\"100 Mbit/s\"`"
             }
         }
     }
@@ -344,16 +348,6 @@ fn float(value: &DeValue<'_>) -> Option<f64> {
     };
     number.is_finite().then_some(number)
 }
-
-fn bandwidth(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len()));
-    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit.trim())?;
-    number.parse::<u64>().ok()?.checked_mul(*unit).filter(|bits| *bits > 0)
-}
-
-const UNITS: &[(&str, u64)] =
-    &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
 
 const ARCHITECTURES: &[(&str, Architecture)] = &[
     ("sequential", Architecture::Sequential),

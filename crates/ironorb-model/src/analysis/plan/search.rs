@@ -1,6 +1,6 @@
 //! The search for the cheapest combination.
 
-use super::{Change, Target};
+use super::{Change, NoTarget, Target};
 use crate::Observations;
 use crate::analysis::demands::{Recursion, demands};
 use crate::scenario::Scenario;
@@ -62,6 +62,9 @@ pub enum SearchError<E> {
     /// The scenario has no demands.
     #[error(transparent)]
     Recursion(#[from] Recursion),
+    /// A target is of something that the scenario does not have.
+    #[error(transparent)]
+    Target(#[from] NoTarget),
     /// A simulation failed.
     #[error("{0}")]
     Simulation(E),
@@ -71,7 +74,7 @@ pub enum SearchError<E> {
 /// that the result depends on nothing but what is passed.
 ///
 /// # Errors
-/// There are too many combinations, the scenario has no demands, or a simulation fails.
+/// There are too many combinations, the scenario has no demands or nothing that a target is of, or a simulation fails.
 pub fn search<E>(
     scenario: &Scenario,
     changes: &[Change],
@@ -84,6 +87,7 @@ pub fn search<E>(
     if combinations > limits.combinations_max {
         return Err(SearchError::TooMany(combinations));
     }
+    targets.iter().try_for_each(|target| target.check(scenario))?;
     let mut outcome = Outcome { combinations, tried: Vec::new(), found: false, is_cut_short: false };
     let mut simulated = 0;
     for (cost, choices) in by_cost(changes, combinations) {
@@ -100,6 +104,7 @@ pub fn search<E>(
         }
         simulated += 1;
         let runs = simulate(&candidate).map_err(SearchError::Simulation)?;
+        targets.iter().try_for_each(|target| target.check_resources(&runs))?;
         let values: Vec<(Option<f64>, bool)> = targets
             .iter()
             .map(|target| {

@@ -7,6 +7,7 @@ use crate::Observations;
 use crate::analysis::bounds::{ClassBounds, bounds};
 use crate::analysis::demands::{Demands, UNBOUNDED};
 use crate::analysis::network::Load;
+use crate::scenario::Scenario;
 
 /// A bound that a deployment is to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +143,39 @@ fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 }
 
 impl Target {
+    /// Whether what it is of may be in a scenario. Names of resources are known when one has been simulated.
+    ///
+    /// # Errors
+    /// There is no such class, or the measure is of nothing in particular.
+    pub fn check(&self, scenario: &Scenario) -> Result<(), NoTarget> {
+        let Some(of) = &self.of else { return Ok(()) };
+        match self.measure {
+            Measure::Octets => Err(self.no("octets are those of all links: leave `of …` out".to_owned())),
+            Measure::Utilisation => Ok(()),
+            _ if scenario.classes.iter().any(|class| class.name == *of) => Ok(()),
+            _ => {
+                let names: Vec<&str> = scenario.classes.iter().map(|class| &*class.name).collect();
+                Err(self.no(format!("there is no class `{of}`; classes are `{}`", names.join("`, `"))))
+            }
+        }
+    }
+
+    /// That it is of a resource which runs do not have.
+    pub(super) fn check_resources(&self, runs: &[Observations]) -> Result<(), NoTarget> {
+        let (Measure::Utilisation, Some(of), Some(first)) = (self.measure, &self.of, runs.first()) else {
+            return Ok(());
+        };
+        if first.resources.iter().any(|resource| self.means_resource(&resource.name)) {
+            return Ok(());
+        }
+        let names: Vec<&str> = first.resources.iter().map(|resource| &*resource.name).collect();
+        Err(self.no(format!("no resource begins with `{of}`; resources are `{}`", names.join("`, `"))))
+    }
+
+    fn no(&self, why: String) -> NoTarget {
+        NoTarget { text: self.text.clone(), why }
+    }
+
     /// Whether a value keeps the target.
     pub fn is_kept_by(&self, value: f64) -> bool {
         if self.at_most { value <= self.limit } else { value >= self.limit }
@@ -234,11 +268,15 @@ impl Target {
     }
 
     /// A resource for which what arrives from outside demands more than there is, or than the target leaves.
+    ///
+    /// A queue that grows without end keeps no bound of a response time: of some class, if all are meant. But one class may keep its
+    /// bound beside others that ask for too much, since it goes before them or has its share: then only its own demands count.
     fn overloaded(&self, demands: &Demands) -> Option<String> {
+        let is_of_response = matches!(self.measure, Measure::Percentile(_) | Measure::Mean);
+        let counts = |name: &str| !is_of_response || self.of.as_ref().is_none_or(|of| of == name);
         let most = |name: &str| match self.measure {
             Measure::Utilisation if self.means_resource(name) => self.limit,
-            // A queue that grows without end keeps no bound of a response time.
-            Measure::Percentile(_) | Measure::Mean => 1.0,
+            _ if is_of_response => 1.0,
             _ => f64::INFINITY,
         };
         demands.resources.iter().filter(|resource| resource.servers != UNBOUNDED).find_map(|resource| {
@@ -246,6 +284,7 @@ impl Target {
                 .classes
                 .iter()
                 .zip(&resource.demands)
+                .filter(|(class, _)| counts(&class.name))
                 .map(|(class, demand)| match class.load {
                     Load::Open { rate } if class.is_steady => rate * demand.seconds,
                     Load::Open { .. } | Load::Closed { .. } => 0.0,
