@@ -123,7 +123,8 @@ impl PapersOptions {
         match TwoHosts::make(self.mtu) {
             Ok(hosts) => {
                 let note = format!(
-                    "Where a paper has two hosts, client and server are in {hosts}, with a virtual cable between them."
+                    "Where a paper has two hosts, client and server are in {hosts}, with a virtual cable between them, unless its section says \
+                     otherwise."
                 );
                 (Some(hosts), vec![note])
             }
@@ -273,8 +274,16 @@ fn measure(
         let begun = Instant::now();
         match run(configuration, part, state.files(configuration.name, part))? {
             Ok((command, rows)) => {
-                state.store(configuration.name, part, (&command, begun.elapsed().as_secs_f64()), &rows)?;
-                pace.took(configuration, &state.seconds(configuration));
+                let took = begun.elapsed().as_secs_f64();
+                match state.store(configuration.name, part, (&command, took), &rows) {
+                    Ok(()) => pace.took(configuration, &state.seconds(configuration)),
+                    // The program with probes is of another build: the others go on.
+                    Err(BenchError::Unusable(why)) => {
+                        crate::note(format_args!("{}: {why}", configuration.name));
+                        missing.insert(configuration.name, format!("{why}: build both of the same sources"));
+                    }
+                    Err(other) => return Err(other),
+                }
             }
             Err(why) => {
                 crate::note(format_args!("{why}"));

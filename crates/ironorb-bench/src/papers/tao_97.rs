@@ -81,7 +81,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         )
     },
     Configuration {
-        place: Place::Probes,
+        place: Place::ProbesOnTwoHosts,
         ..Configuration::new(
             DEMULTIPLEXING,
             "latency --breakdown --types void --algorithms train,robin --modes oneway --objects 500 --iterations 10 \
@@ -90,7 +90,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         )
     },
     Configuration {
-        place: Place::Probes,
+        place: Place::ProbesOnTwoHosts,
         ..Configuration::new(
             PATH,
             "latency --breakdown --types struct --units 1024 --algorithms robin --modes twoway --objects 1 \

@@ -67,7 +67,8 @@ pub(super) const CASES: [Case; 8] = [
     Case {
         name: "par-04-exponential",
         title: "that paper's jobs, with exponential demands",
-        notes: "means of 10 and 11 ms, a fifth of the paper's: a mean of 3,000 cycles varies by some 2 %, and so many take minutes. The                 second measurement draws other demands",
+        notes: "means of 10 and 11 ms, a fifth of the paper's: a mean of 3,000 cycles varies by some 2 %, and so many take minutes. The \
+                second measurement draws other demands",
         line: |options| EXPONENTIAL.line(options),
         again: " --seed 1001",
         cannot: par_04_cannot,

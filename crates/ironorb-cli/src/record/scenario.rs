@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value = "recorded")]
     name: String,
     /// The seed of its first run.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: u64,
 }
 
