@@ -146,7 +146,7 @@ fn the_orbs_machines_agree_with_the_queues() {
     assert_eq!(queues[0]["classes"], machines[0]["classes"]);
     let cached = example("minorb-case-3.toml");
     let said = sim(&["run", "--level", "l1", cached.to_str().unwrap()]).expect_failure(1);
-    assert!(said.contains("caches are simulated at L0 and L2"), "{said}");
+    assert!(said.contains("caches are simulated at L0;"), "{said}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ironorb_model::Halt;
 pub enum MachinesError {
     /// A class has caching proxies.
     #[error(
-        "class {class}: caches are simulated at L0 and L2; at L1 they are not, because a cached read that asks its server \
+        "class {class}: caches are simulated at L0; at L1 they are not, because a cached read that asks its server \
          waits on the thread that reads (driver/cache of the ORB) and has no engine"
     )]
     Caches {
@@ -19,7 +19,7 @@ pub enum MachinesError {
     },
     /// A class runs jobs.
     #[error(
-        "class {class}: jobs are simulated at L0 and L2; at L1 they are not, because a job's parts are called by threads \
+        "class {class}: jobs are simulated at L0; at L1 they are not, because a job's parts are called by threads \
          of the ORB (Jobs::run of ironorb-jobs), and not by an engine"
     )]
     Jobs {

@@ -259,12 +259,12 @@ fn what_this_level_does_not_simulate_is_refused() {
     cached.classes[0].cache =
         Some(Cache { lag: MS, capacity: 1.0, update_octets: 8, mode: CacheMode::Bounded });
     let e = machines::run(&cached, 1, WARM_UP).unwrap_err();
-    assert!(matches!(e, MachinesError::Caches { .. }) && e.to_string().contains("L0 and L2"), "{e}");
+    assert!(matches!(e, MachinesError::Caches { .. }) && e.to_string().contains("simulated at L0;"), "{e}");
     let mut jobs = scenario(vec![class("one", closed(1), Vec::new())]);
     jobs.classes[0].mix[0].cycle =
         Cycle::Job { architecture: Architecture::Synchronous, parts: vec![call(0, 0, 1)], daemon: 0 };
     let e = machines::run(&jobs, 1, WARM_UP).unwrap_err();
-    assert!(matches!(e, MachinesError::Jobs { .. }) && e.to_string().contains("L0 and L2"), "{e}");
+    assert!(matches!(e, MachinesError::Jobs { .. }) && e.to_string().contains("simulated at L0;"), "{e}");
 }
 
 #[test]

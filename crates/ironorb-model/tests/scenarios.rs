@@ -177,6 +177,13 @@ fn bad_files_get_line_mistake_and_mend() {
             "`object` is no whole number",
             "a whole number from 0",
         ),
+        (
+            "\"s.get\"",
+            "\"s.get\", target = { object = 1 }",
+            12,
+            "`object` is 1; it must be from 0 to 0",
+            "write `object = 0`",
+        ),
         ("\"s.get\"", "\"s.get\", target = 5", 12, "`target` is no target", "{ object = 7 }"),
         ("clients = 1", "", 8, "nothing says when cycles begin", "`clients` for a closed class"),
         ("clients = 1", "clients = 1\nbetween = \"1ms\"", 8, "exclude each other", "`trace`"),

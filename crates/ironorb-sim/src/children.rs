@@ -59,13 +59,18 @@ fn chosen(seeds: u64) -> Range<u64> {
         text.parse()
             .unwrap_or_else(|_| panic!("{SEED} and {SEED_COUNT} are numbers, as 17, or 17..20: not `{text}`"))
     };
-    if let Ok(text) = env::var(SEED) {
-        return match text.split_once("..") {
+    let chosen = match env::var(SEED) {
+        Ok(text) => match text.split_once("..") {
             Some((first, end)) => number(first)..number(end),
             None => number(&text)..number(&text) + 1,
-        };
-    }
-    0..env::var(SEED_COUNT).map_or(seeds, |text| number(&text))
+        },
+        Err(_) => 0..env::var(SEED_COUNT).map_or(seeds, |text| number(&text)),
+    };
+    assert!(
+        !chosen.is_empty(),
+        "{SEED} and {SEED_COUNT} choose at least one seed, as 17..20: not {chosen:?}"
+    );
+    chosen
 }
 
 /// What a run has come to.
@@ -115,7 +120,8 @@ fn run_seeds(name: &str, seeds: Range<u64>) {
 /// What people are told of a seed that fails.
 fn explained(name: &str, seed: u64, outcome: Outcome) -> String {
     let (left_out, outcome) = shortened(name, seed, outcome);
-    let mut text = format!("the test fails with seed {seed}. Repeat it: {SEED}={seed} cargo test {name}\n");
+    let mut text =
+        format!("the test fails with seed {seed} (level L2). Repeat it: {SEED}={seed} cargo test {name}\n");
     let plan: Vec<_> = outcome.report.plan.iter().filter(|(number, _)| !left_out.contains(number)).collect();
     if !outcome.report.plan.is_empty() {
         let _ = writeln!(text, "{} of {} faults are needed:", plan.len(), outcome.report.plan.len());
@@ -173,9 +179,11 @@ fn run_child(name: &str, seed: u64, left_out: &[usize]) -> Outcome {
         .stdin(Stdio::null())
         .output()
         .expect("the test's own program starts");
+    let told = Report::read(&fs::read_to_string(&report).unwrap_or_default());
     let outcome = Outcome {
-        has_passed: output.status.success(),
-        report: Report::read(&fs::read_to_string(&report).unwrap_or_default()),
+        // A child that says nothing has run nothing.
+        has_passed: output.status.success() && !told.digest.is_empty(),
+        report: told,
         output: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
     let _ = fs::remove_file(&report); // a temporary file more is no failure
@@ -226,7 +234,11 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
     let left_out = env::var(LEFT_OUT).unwrap_or_default();
     let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
     be_simulation(name, seed, left_out, move |sim| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| body(sim)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            body(sim);
+            // The body may have waited by other means than those of the simulation, which tell of it.
+            sim.fail_if_failed();
+        }));
         let digest = sim.digest();
         let counts = sim.counts();
         write_report(&format!("digest {digest:016x} {counts:?}\n"));
@@ -241,7 +253,12 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
 /// Of the variables for tests, those that ask for records have their effect.
 pub fn simulate(name: &str, seed: u64, body: impl FnOnce(&mut Sim) -> i32 + Send + 'static) -> ! {
     be_simulation(name, seed, Vec::new(), move |sim| {
-        catch_unwind(AssertUnwindSafe(|| body(sim))).unwrap_or(FAILED)
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let status = body(sim);
+            sim.fail_if_failed();
+            status
+        }));
+        outcome.unwrap_or(FAILED)
     })
 }
 
@@ -299,4 +316,4 @@ fn write_records() {
 }
 
 /// As the harness ends when a test has failed.
-const FAILED: i32 = 101;
+pub(crate) const FAILED: i32 = 101;

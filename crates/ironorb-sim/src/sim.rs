@@ -57,7 +57,11 @@ impl Sim {
     }
 
     /// Adds a host. `program` is what runs when it [starts](Self::start), perhaps more than once.
+    ///
+    /// # Panics
+    /// If there is a host or a process of this name; `test` is that of the test's own.
     pub fn host(&mut self, name: &str, program: impl Fn() + Send + Sync + 'static) -> Host {
+        refuse_second(name);
         let id = inside(|state| {
             let id = state.add_host(name);
             state.hosts[id.0].program = Some(Arc::new(program));
@@ -68,7 +72,11 @@ impl Sim {
 
     /// Adds a process to a host: a program beside that of the host, which shares its address. It is killed and started by
     /// itself; a crash of the host takes all.
+    ///
+    /// # Panics
+    /// As of [`host`](Self::host).
     pub fn process(&mut self, host: &Host, name: &str, program: impl Fn() + Send + Sync + 'static) -> Host {
+        refuse_second(name);
         let id = inside(|state| {
             let id = state.add_process(name, host.id);
             state.hosts[id.0].program = Some(Arc::new(program));
@@ -206,12 +214,15 @@ impl Sim {
         let result = place.clone();
         let is_done = Arc::new(AtomicBool::new(false));
         let done = is_done.clone();
-        spawn(host.id, "on", move || {
+        let thread = spawn(host.id, "on", move || {
             let outcome = catch_unwind(AssertUnwindSafe(code));
             *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
             done.store(true, Ordering::Release);
         });
-        self.run_until("the code on a host has ended", move || is_done.load(Ordering::Acquire));
+        // Killed threads say nothing.
+        let has_ended = move || crate::calls::with(|state| state.threads[thread.0].has_ended()) == Some(true);
+        let is_over = move || is_done.load(Ordering::Acquire) || has_ended();
+        self.run_until("the code on a host has ended", is_over);
         let outcome = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         match outcome {
             Some(Ok(value)) => value,
@@ -229,7 +240,7 @@ impl Sim {
         loop {
             start_those_that_are_to();
             inside(|state| state.block("letting time pass", &[], Some(until)));
-            let why = give_way();
+            let why = self.listen();
             self.fail_if_failed();
             if why == Why::TimeOver {
                 return;
@@ -253,7 +264,7 @@ impl Sim {
                 state.goal = Some(goal);
                 state.block("waiting for its condition", &[], Some(until));
             });
-            let why = give_way();
+            let why = self.listen();
             inside(|state| state.goal = None);
             self.fail_if_failed();
             if why == Why::TimeOver {
@@ -312,7 +323,17 @@ impl Sim {
         inside(|state| state.observe_link(from.id, to.id, name))
     }
 
-    fn fail_if_failed(&self) {
+    /// Lets others run, and hears of what happens meanwhile.
+    fn listen(&self) -> Why {
+        inside(|state| state.test_listens = true);
+        let why = give_way();
+        inside(|state| state.test_listens = false);
+        why
+    }
+
+    /// # Panics
+    /// If a program or an invariant has failed.
+    pub(crate) fn fail_if_failed(&self) {
         if let Some(failure) = inside(|state| state.failure.take()) {
             panic!("{failure}");
         }
@@ -353,6 +374,12 @@ impl Sender {
 
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// Names are those by which hosts reach each other.
+fn refuse_second(name: &str) {
+    let is_there = inside(|state| state.hosts.iter().any(|host| host.name == name));
+    assert!(!is_there, "there is a host or a process `{name}`: give each a name of its own");
+}
+
 /// Starts the programs of hosts that faults have started again.
 fn start_those_that_are_to() {
     while let Some(host) = inside(|state| state.starting.pop_front()) {
@@ -384,8 +411,12 @@ fn fail(host: HostId, panic: &(dyn std::any::Any + Send)) {
 }
 
 /// Makes a thread of a host.
-fn spawn(host: HostId, name: &str, code: impl FnOnce() + Send + 'static) {
-    inside(|state| state.host_of_next_thread = Some(host));
+fn spawn(host: HostId, name: &str, code: impl FnOnce() + Send + 'static) -> ThreadId {
+    let number = inside(|state| {
+        state.host_of_next_thread = Some(host);
+        ThreadId(state.threads.len())
+    });
     let made = thread::Builder::new().name(name.to_owned()).spawn(code);
     drop(made.expect("the system makes no more threads"));
+    number
 }

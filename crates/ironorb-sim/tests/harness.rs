@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use ironorb_sim::{Faults, Sim};
+use ironorb_sim::{Fault, Faults, Sim};
 
 /// Runs one of the tests below, with these variables.
 fn run(test: &str, variables: &[(&str, &str)], change: impl FnOnce(&mut Command)) -> (bool, String) {
@@ -113,6 +113,49 @@ fn a_deadlock_names_who_waits() {
     let output = failure("harness::locks_are_taken_in_one_order");
     assert!(output.contains("not within a virtual day: the code on a host has ended"), "{output}");
     assert!(output.contains("host: on is waiting for a lock, a condition or to be unparked"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
+fn a_program_fails_while_the_test_sleeps(sim: &mut Sim) {
+    let host = sim.host("host", || panic!("no disk"));
+    sim.start(&host);
+    thread::sleep(Duration::from_secs(1));
+}
+
+#[test]
+fn a_program_that_fails_fails_the_test_however_that_waits() {
+    let output = failure("harness::a_program_fails_while_the_test_sleeps");
+    assert!(output.contains("the program of host has panicked: no disk"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
+fn the_test_waits_for_nobody(_: &mut Sim) {
+    let (_sender, receiver) = mpsc::channel::<()>();
+    let _ = receiver.recv();
+}
+
+#[test]
+fn a_test_that_waits_for_ever_ends() {
+    let output = failure("harness::the_test_waits_for_nobody");
+    assert!(output.contains("nothing is left to happen, and threads wait"), "{output}");
+    assert!(output.contains("test: a thread is waiting for a lock"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
+fn code_runs_on_a_host_that_is_killed(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.inflict_after(Duration::from_secs(1), &Fault::Kill(host.clone()));
+    sim.on(&host, || thread::sleep(Duration::from_secs(10)));
+}
+
+#[test]
+fn code_that_was_killed_is_not_waited_for() {
+    let output = failure("harness::code_runs_on_a_host_that_is_killed");
+    assert!(output.contains("the host host was killed while code of the test ran on it"), "{output}");
+    assert!(output.contains("[1.0000"), "it is noticed at once: {output}");
 }
 
 #[ironorb_sim::test(seeds = 1)]

@@ -1,12 +1,15 @@
 //! Programs without an ORB: the standard library in virtual time.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ironorb_sim::{Link, Sender, Sim};
+use ironorb_sim::{Fault, Link, Sender, Sim};
 use ironorb_threads::{Class, Thread};
 
 #[ironorb_sim::test(seeds = 3)]
@@ -183,6 +186,198 @@ fn a_crash_loses_what_was_not_synced(sim: &mut Sim) {
     assert!(left[4_096..].iter().all(|&octet| octet == 2));
     assert!(matches!(left.len() - 4_096, 0 | 512..=4_096));
     println!("{} octets left", left.len());
+}
+
+/// What was written and closed and not synced may be lost, and what opening a file cuts off may be there again.
+#[ironorb_sim::test(seeds = 5)]
+fn files_that_nobody_has_synced_are_lost_or_not(sim: &mut Sim) {
+    let folder = std::env::temp_dir().join(format!("ironorb-sim-files-{}", sim.seed()));
+    fs::create_dir_all(&folder).unwrap();
+    let within = folder.clone();
+    let path = move |number: u32| within.join(number.to_string());
+    for number in 0..20 {
+        let mut file = File::create(path(number)).unwrap();
+        file.write_all(b"old").unwrap();
+        // Another descriptor of the file syncs it as well.
+        file.try_clone().unwrap().sync_all().unwrap();
+    }
+    let written = path.clone();
+    let host =
+        sim.host("host", move || (0..20).for_each(|number| fs::write(written(number), "new").unwrap()));
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    let contents =
+        || -> Vec<String> { (0..20).map(|number| fs::read_to_string(path(number)).unwrap()).collect() };
+    sim.kill(&host);
+    assert!(contents().iter().all(|text| text == "new"));
+    sim.crash(&host);
+    let left = contents();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(left.iter().all(|text| ["old", "", "new"].contains(&&**text)), "{left:?}");
+    assert!(left.iter().any(|text| text == "old") && left.iter().any(|text| text == "new"), "{left:?}");
+}
+
+/// A file that its program cannot read goes back to what was synced.
+#[ironorb_sim::test(seeds = 10)]
+fn what_was_synced_is_not_lost_with_what_overwrites_it(sim: &mut Sim) {
+    let path = std::env::temp_dir().join(format!("ironorb-sim-log-{}", sim.seed()));
+    let written = path.clone();
+    let host = sim.host("host", move || {
+        let mut file = File::create(&written).unwrap();
+        file.write_all(b"synced").unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        File::options().write(true).open(&written).unwrap().write_all(b"SYN").unwrap();
+        File::options().append(true).open(&written).unwrap().write_all(b", more").unwrap();
+    });
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    sim.crash(&host);
+    let left = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(["synced", "SYNced", "synced, more", "SYNced, more"].contains(&&*left), "{left}");
+}
+
+/// What was under way when a link was cut comes before what was sent later.
+#[ironorb_sim::test(seeds = 5)]
+fn octets_keep_their_order_over_a_cut(sim: &mut Sim) {
+    let heard: Arc<Mutex<String>> = Arc::default();
+    let of_server = heard.clone();
+    let server = sim.host("server", move || {
+        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
+        let mut all = String::new();
+        client.read_to_string(&mut all).unwrap();
+        *of_server.lock().unwrap() = all;
+    });
+    let client = sim.host("client", || {});
+    sim.set_link(&server, &client, far());
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    let mut stream = sim.on(&client, || TcpStream::connect("server:7000")).unwrap();
+    stream.write_all(b"first, ").unwrap();
+    sim.run_for(Duration::from_millis(1));
+    sim.cut(&server, &client);
+    stream.write_all(b"second, ").unwrap();
+    sim.run_for(Duration::from_millis(20));
+    stream.write_all(b"third").unwrap();
+    drop(stream);
+    sim.run_for(Duration::from_millis(20));
+    sim.join(&server, &client);
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(*heard.lock().unwrap(), "first, second, third");
+}
+
+/// A link of 5 ms.
+fn far() -> Link {
+    Link { latency: Duration::from_millis(5), ..Link::WITHIN_A_HOST }
+}
+
+/// A client that gives up while it connects leaves no connection at which its server waits for ever.
+#[ironorb_sim::test(seeds = 5)]
+fn who_gives_up_connecting_is_gone_at_the_server(sim: &mut Sim) {
+    let heard: Arc<Mutex<Option<Result<usize, ErrorKind>>>> = Arc::default();
+    let of_server = heard.clone();
+    let server = sim.host("server", move || {
+        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
+        let read = client.read(&mut [0]).map_err(|e| e.kind());
+        *of_server.lock().unwrap() = Some(read);
+    });
+    let client = sim.host("client", || {});
+    sim.set_link(&server, &client, far());
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    sim.on(&client, || {
+        let address = "server:7000".to_socket_addrs().unwrap().next().unwrap();
+        // The server knows of it after 5 ms, and the client would after 10.
+        let error = TcpStream::connect_timeout(&address, Duration::from_millis(7)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(*heard.lock().unwrap(), Some(Err(ErrorKind::ConnectionReset)));
+}
+
+/// A client asks again until its server answers, as TCP does: after 1, 3 and 7 seconds.
+#[ironorb_sim::test(seeds = 3)]
+fn a_connection_is_there_soon_after_its_link(sim: &mut Sim) {
+    let server = sim.host("server", echo);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    sim.cut(&server, &client);
+    sim.inflict_after(Duration::from_secs(5), &Fault::Join(server.clone(), client.clone()));
+    let connect = || {
+        let begun = Instant::now();
+        let connected = TcpStream::connect("server:7000").map(drop);
+        (connected.map_err(|e| e.kind()), begun.elapsed())
+    };
+    let (connected, took) = sim.on(&client, connect);
+    assert_eq!(connected, Ok(()));
+    assert!((Duration::from_secs(7)..Duration::from_millis(7_001)).contains(&took), "{took:?}");
+    sim.cut(&server, &client);
+    let (connected, took) = sim.on(&client, connect);
+    assert_eq!(connected, Err(ErrorKind::TimedOut));
+    assert!((Duration::from_secs(127)..Duration::from_millis(127_001)).contains(&took), "{took:?}");
+}
+
+/// Who has filled a socket hears of room, told before that there is none or not.
+#[ironorb_sim::test(seeds = 3)]
+fn who_fills_a_socket_hears_of_room(sim: &mut Sim) {
+    let server = sim.host("server", || {
+        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
+        thread::sleep(Duration::from_secs(1));
+        client.read_exact(&mut [0; 100_000]).unwrap();
+        thread::sleep(Duration::from_secs(1));
+    });
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    sim.on(&client, || {
+        let mut stream = TcpStream::connect("server:7000").unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let sent = stream.write(&[0; 300_000]).unwrap();
+        assert!(sent < 300_000, "{sent}");
+        let mut entry = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        // SAFETY: it is one entry.
+        let ready = unsafe { libc::poll(&raw mut entry, 1, 10_000) };
+        assert_eq!((ready, entry.revents), (1, libc::POLLOUT));
+    });
+}
+
+#[ironorb_sim::test(seeds = 1)]
+fn a_program_that_was_paused_runs_after_its_host_has_lost_power(sim: &mut Sim) {
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = count.clone();
+    let host = sim.host("host", move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    sim.pause(&host);
+    sim.crash(&host);
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
+/// A simulated host has the processors that the test gives it, whatever this machine has.
+#[ironorb_sim::test(seeds = 1)]
+fn programs_see_the_processors_of_their_host(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.set_cores(&host, 3);
+    assert_eq!(sim.on(&host, || thread::available_parallelism().unwrap().get()), 3);
+    assert!(sim.on(&host, || fs::read("/proc/self/cgroup").is_err()));
+}
+
+/// The test's thread joins its own threads whatever happens meanwhile.
+#[ironorb_sim::test(seeds = 3)]
+fn a_join_outlasts_what_is_told_meanwhile(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.start(&host);
+    sim.inflict_after(Duration::from_secs(1), &Fault::Start(host.clone()));
+    let number = thread::spawn(|| {
+        thread::sleep(Duration::from_secs(3));
+        7
+    });
+    assert_eq!(number.join().unwrap(), 7);
+    assert!(sim.elapsed() >= Duration::from_secs(3));
 }
 
 /// Four threads of 10 ms each on two processors take 20 ms.

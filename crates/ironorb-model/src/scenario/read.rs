@@ -155,6 +155,8 @@ struct Names {
     servers: Vec<String>,
     /// Of each server.
     operations: Vec<Vec<String>>,
+    /// How many objects a process of each server has.
+    objects: Vec<u64>,
 }
 
 impl<'t> Reader<'t> {
@@ -188,6 +190,8 @@ impl<'t> Reader<'t> {
                 of_server.push(name);
             }
             names.operations.push(of_server);
+            let objects = self.of_kind(&NUMBER, server, "objects", 1..=1_000_000_000_000_000);
+            names.objects.push(objects.unwrap_or(1));
         }
         let servers: Vec<Server> = servers
             .iter()
@@ -353,7 +357,7 @@ impl<'t> Reader<'t> {
             hosts: self.host(fields, names),
             threads,
             lanes,
-            objects: self.of_kind(&NUMBER, fields, "objects", 1..=1_000_000_000_000_000).unwrap_or(1),
+            objects: names.objects[number],
             object_octets: self.of_kind(&NUMBER, fields, "object_octets", 0..=1 << 31).unwrap_or(0) as u32,
             lock: self.word(fields, "lock", LOCKS).unwrap_or(ServerLock::None),
             operations: operations
@@ -432,7 +436,6 @@ impl<'t> Reader<'t> {
 
     fn call(&mut self, fields: &Fields<'t>, names: &Names) -> Option<Call> {
         let times = self.of_kind(&NUMBER, fields, "times", 1..=1_000_000).unwrap_or(1) as u32;
-        let target = self.target(fields);
         let value = self.needed(fields, "call")?;
         let text = self.text_of("call", value)?;
         let Some((server, operation)) = text.split_once('.') else {
@@ -442,10 +445,12 @@ impl<'t> Reader<'t> {
         };
         let server = self.known(server, value, &names.servers, "server")?;
         let operation = self.known(operation, value, &names.operations[server], "operation")?;
+        let target = self.target(fields, names.objects[server]);
         Some(Call { server, operation, times, target })
     }
 
-    fn target(&mut self, fields: &Fields<'t>) -> Target {
+    /// The object of a server whose processes have so many.
+    fn target(&mut self, fields: &Fields<'t>, objects: u64) -> Target {
         let Some(value) = self.value(fields, "target") else { return Target::Random };
         if value.get_ref().as_str().is_some() {
             return self.word(fields, "target", TARGETS).unwrap_or(Target::Random);
@@ -453,7 +458,7 @@ impl<'t> Reader<'t> {
         let table = value.get_ref().as_table().filter(|table| table.len() == 1);
         match table.and_then(|table| table.get("object")) {
             Some(object) => {
-                Target::Object(self.value_of(&NUMBER, "object", object, 0..=u64::MAX >> 1).unwrap_or(0))
+                Target::Object(self.value_of(&NUMBER, "object", object, 0..=objects - 1).unwrap_or(0))
             }
             None => {
                 let mend = "write `\"random\"`, `\"robin\"` or `{ object = 7 }`";

@@ -93,6 +93,10 @@ unsafe extern "C" fn writev(descriptor: c_int, pieces: *const libc::iovec, count
         pieces.iter().for_each(|piece| say(piece));
         return pieces.iter().map(|piece| piece.len()).sum::<usize>() as isize;
     }
+    if is_simulated() {
+        // SAFETY: the caller's promise.
+        super::disk::note_writes(descriptor, &unsafe { super::sockets::pieces(pieces, count as usize) });
+    }
     let arguments = [descriptor.into(), pieces as i64, count.into(), 0, 0, 0];
     // SAFETY: the caller's promise.
     unsafe { raw::libc_call(libc::SYS_writev, arguments) as isize }
@@ -114,7 +118,11 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: c_long) 
     if !is_ours(descriptor) {
         let arguments = [descriptor.into(), command.into(), argument, 0, 0, 0];
         // SAFETY: the caller's promise.
-        return unsafe { raw::libc_call(libc::SYS_fcntl, arguments) as c_int };
+        let answer = unsafe { raw::libc_call(libc::SYS_fcntl, arguments) as c_int };
+        if answer >= 0 && matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+            super::disk::note_duplicate(descriptor, answer);
+        }
+        return answer;
     }
     let answer = match command {
         libc::F_GETFL => inside(|state| state.is_nonblocking(descriptor))

@@ -95,9 +95,7 @@ pub(crate) fn give_way() -> Why {
     let me = ThreadId(ME.get() - 1);
     check_conditions();
     let batons = inside(|state| {
-        let next = state.choose_or_fail();
-        STEPS.fetch_add(1, Ordering::Relaxed);
-        RUNNING.store(state.threads[next.0].kernel_id, Ordering::Relaxed);
+        let next = choose_next(state);
         (next != me).then(|| (state.threads[next.0].baton.clone(), state.threads[me.0].baton.clone()))
     });
     if let Some((next, own)) = batons {
@@ -107,11 +105,27 @@ pub(crate) fn give_way() -> Why {
     inside(|state| state.why())
 }
 
+/// Chooses the thread that takes the next step.
+fn choose_next(state: &mut State) -> ThreadId {
+    let next = state.choose_or_fail();
+    STEPS.fetch_add(1, Ordering::Relaxed);
+    RUNNING.store(state.threads[next.0].kernel_id, Ordering::Relaxed);
+    next
+}
+
 /// Ends the process at once. Destructors do not run: threads of the simulation still wait.
 pub(crate) fn end_process(code: c_int) -> ! {
     // SAFETY: the call does not return, and no code of the process runs after it.
     unsafe { raw::kernel(libc::SYS_exit_group, [code.into(), 0, 0, 0, 0, 0]) };
     unreachable!("the process has ended")
+}
+
+/// Ends the process at once, as a test that has failed, for a reason that the test's own thread would never hear of.
+pub(crate) fn end_process_with(failure: &str) -> ! {
+    let text = format!("{failure}\n");
+    // SAFETY: the octets live until the call returns.
+    unsafe { raw::kernel(libc::SYS_write, [2, text.as_ptr() as i64, text.len() as i64, 0, 0, 0]) };
+    end_process(crate::children::FAILED)
 }
 
 /// Steps so far, and the system's number of the thread that takes the current one: for the watchdog.

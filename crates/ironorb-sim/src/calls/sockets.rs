@@ -117,12 +117,14 @@ pub(super) fn send(descriptor: c_int, pieces: &[&[u8]], flags: c_int) -> isize {
     let mut pieces = pieces.to_vec();
     let mut sent = 0;
     loop {
+        // Room for some begins the time anew, as with Linux.
+        let until: Option<Time> =
+            inside(|state| state.send_timeout(descriptor).map(|time| state.after(time)));
         let answer = until_answered(
             |state| state.send(descriptor, &pieces),
             |state| {
                 let waits = flags & libc::MSG_DONTWAIT == 0 && state.is_nonblocking(descriptor) == Ok(false);
                 if waits {
-                    let until = state.send_timeout(descriptor).map(|time| state.after(time));
                     state.block_for(descriptor, "sending", until);
                 }
                 waits
@@ -155,12 +157,12 @@ pub(super) fn send(descriptor: c_int, pieces: &[&[u8]], flags: c_int) -> isize {
 
 /// Receives from a descriptor of the simulation, and waits for octets unless flags or descriptor say otherwise.
 pub(super) fn receive(descriptor: c_int, into: &mut [&mut [u8]], flags: c_int) -> isize {
+    let until: Option<Time> = inside(|state| state.receive_timeout(descriptor).map(|time| state.after(time)));
     let received = until_answered(
         |state| state.receive(descriptor, into, flags & libc::MSG_PEEK != 0),
         |state| {
             let waits = flags & libc::MSG_DONTWAIT == 0 && state.is_nonblocking(descriptor) == Ok(false);
             if waits {
-                let until: Option<Time> = state.receive_timeout(descriptor).map(|time| state.after(time));
                 state.block_for(descriptor, "receiving", until);
             }
             waits

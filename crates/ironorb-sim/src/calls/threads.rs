@@ -79,7 +79,7 @@ extern "C" fn leave(_: *mut c_void) {
     super::check_conditions();
     let next = inside(|state| {
         state.end_thread();
-        let next = state.choose_or_fail();
+        let next = super::choose_next(state);
         state.threads[next.0].baton.clone()
     });
     ME.set(0);
@@ -89,7 +89,7 @@ extern "C" fn leave(_: *mut c_void) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int {
     let join = c_library!(c"pthread_join": Join);
-    if is_simulated() && inside(|state| state.block_for_end_of(thread)) {
+    while is_simulated() && inside(|state| state.block_for_end_of(thread)) {
         give_way();
     }
     // SAFETY: the caller's promise. A thread of the simulation that has ended needs no baton to be gone.
@@ -215,8 +215,15 @@ fn lock_pi(word: &AtomicU32, address: usize, until: Option<Time>) -> Result<c_lo
     if word.load(Ordering::SeqCst) & !WAITERS == me {
         return Err(libc::EDEADLK);
     }
-    word.fetch_or(WAITERS, Ordering::SeqCst);
-    wait_at(address, u32::MAX, until)
+    loop {
+        word.fetch_or(WAITERS, Ordering::SeqCst);
+        wait_at(address, u32::MAX, until)?;
+        // Whoever unlocks passes it on.
+        let is_own = word.load(Ordering::SeqCst) & !WAITERS == me;
+        if is_own || word.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            return Ok(0);
+        }
+    }
 }
 
 fn unlock_pi(word: &AtomicU32, address: usize) {

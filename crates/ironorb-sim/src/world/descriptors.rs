@@ -359,7 +359,9 @@ impl State {
             (libc::EPOLL_CTL_DEL, true) => {
                 watching.interests.remove(&descriptor);
                 watching.candidates.retain(|&candidate| candidate != descriptor);
-                if let Some(open) = self.files.get_mut(file) {
+                // Another descriptor of the file may be watched as well.
+                let is_watched_still = watching.interests.values().any(|watched| watched.file == file);
+                if !is_watched_still && let Some(open) = self.files.get_mut(file) {
                     open.watchers.retain(|&watcher| watcher != epoll_file);
                 }
                 return Ok(());
@@ -367,7 +369,9 @@ impl State {
             (libc::EPOLL_CTL_ADD, false) => {
                 let watched = Watched { interest, file, is_candidate: false, is_disabled: false };
                 watching.interests.insert(descriptor, watched);
-                if let Some(open) = self.files.get_mut(file) {
+                if let Some(open) = self.files.get_mut(file)
+                    && !open.watchers.contains(&epoll_file)
+                {
                     open.watchers.push(epoll_file);
                 }
             }

@@ -3,6 +3,9 @@
 //! Files are the system's own, and are read and written there. Beside it each write is kept until the file is synced. When a
 //! host loses its power, its files go back to where they were at their last sync, and then some of the later writes are made
 //! again: any of them, in their order, one perhaps in part. Names of files (creating, renaming, removing) count as synced.
+//!
+//! A file that is not synced is kept open here, so that what its program has closed can be lost as well. Its order among others is
+//! that of first writes: nothing depends on how the system numbers files.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +16,21 @@ use super::{HostId, State};
 /// A file, as the system numbers it: device and inode.
 pub(crate) type Inode = (u64, u64);
 
-#[derive(Default)]
 pub(crate) struct Disk {
     /// Descriptors of the system, by their number.
     open: BTreeMap<i32, Open>,
     unsynced: BTreeMap<Inode, Unsynced>,
+    /// Files that have been not synced so far.
+    count: u64,
+    /// What crashes lose.
+    random: Random,
+}
+
+impl Disk {
+    pub(super) fn new(seed: u64) -> Disk {
+        let random = Random::stream(seed, 5);
+        Disk { open: BTreeMap::new(), unsynced: BTreeMap::new(), count: 0, random }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -28,6 +41,10 @@ struct Open {
 
 struct Unsynced {
     machine: HostId,
+    /// Its place among others.
+    number: u64,
+    /// A descriptor of its own, for reading and writing.
+    descriptor: i32,
     changes: Vec<Change>,
 }
 
@@ -45,9 +62,9 @@ pub(crate) enum What {
     Length(u64),
 }
 
-/// What is to be done to a file after a crash, in this order.
+/// What is to be done to a file after a crash, in this order. Then the descriptor is to be closed.
 pub(crate) struct Repair {
-    pub(crate) inode: Inode,
+    pub(crate) descriptor: i32,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -71,19 +88,36 @@ impl State {
         self.disk.open.get(&descriptor).map(|open| open.inode)
     }
 
-    /// A descriptor of a file.
-    pub(crate) fn descriptor_of(&self, inode: Inode) -> Option<i32> {
-        self.disk.open.iter().find(|(_, open)| open.inode == inode).map(|(&descriptor, _)| descriptor)
+    /// A program has made another descriptor for what one names.
+    pub(crate) fn note_duplicate(&mut self, descriptor: i32, duplicate: i32) {
+        let process = self.here();
+        if let Some(&open) = self.disk.open.get(&descriptor) {
+            self.disk.open.insert(duplicate, Open { process, ..open });
+        }
+    }
+
+    /// The descriptor by which a file that is not synced is kept.
+    pub(crate) fn kept_descriptor(&self, inode: Inode) -> Option<i32> {
+        self.disk.unsynced.get(&inode).map(|unsynced| unsynced.descriptor)
+    }
+
+    /// A file is no longer synced. The descriptor is this one's.
+    pub(crate) fn keep(&mut self, inode: Inode, descriptor: i32) {
+        let machine = self.this_machine();
+        self.disk.count += 1;
+        let number = self.disk.count;
+        self.disk.unsynced.insert(inode, Unsynced { machine, number, descriptor, changes: Vec::new() });
     }
 
     pub(crate) fn note_change(&mut self, inode: Inode, change: Change) {
-        let machine = self.this_machine();
-        let unsynced = self.disk.unsynced.entry(inode);
-        unsynced.or_insert_with(|| Unsynced { machine, changes: Vec::new() }).changes.push(change);
+        if let Some(unsynced) = self.disk.unsynced.get_mut(&inode) {
+            unsynced.changes.push(change);
+        }
     }
 
-    pub(crate) fn note_sync(&mut self, inode: Inode) {
-        self.disk.unsynced.remove(&inode);
+    /// A file is synced. Gives the descriptor by which it was kept; it is to be closed.
+    pub(crate) fn note_sync(&mut self, inode: Inode) -> Option<i32> {
+        self.disk.unsynced.remove(&inode).map(|unsynced| unsynced.descriptor)
     }
 
     /// The system's descriptors of a process that is gone; they are to be closed.
@@ -96,15 +130,18 @@ impl State {
 
     /// What a crash of a host does to its files.
     pub(crate) fn repairs_after_crash_of(&mut self, machine: HostId) -> Vec<Repair> {
-        let lost: Vec<Inode> = {
-            let of_machine = self.disk.unsynced.iter().filter(|(_, unsynced)| unsynced.machine == machine);
-            of_machine.map(|(&inode, _)| inode).collect()
+        let Disk { unsynced, random, .. } = &mut self.disk;
+        type Files = BTreeMap<Inode, Unsynced>;
+        let (lost, others): (Files, Files) =
+            std::mem::take(unsynced).into_iter().partition(|(_, it)| it.machine == machine);
+        *unsynced = others;
+        let mut lost: Vec<Unsynced> = lost.into_values().collect();
+        lost.sort_by_key(|unsynced| unsynced.number);
+        let repair = |unsynced: Unsynced| Repair {
+            descriptor: unsynced.descriptor,
+            steps: after_crash(unsynced.changes, random),
         };
-        let repair = |inode| {
-            let unsynced = self.disk.unsynced.remove(&inode)?;
-            Some(Repair { inode, steps: after_crash(unsynced.changes, &mut self.order) })
-        };
-        lost.into_iter().filter_map(repair).collect()
+        lost.into_iter().map(repair).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::calls::disk;
 
-use super::{HostId, State, ThreadId, Why};
+use super::{HostId, State};
 
 impl State {
     /// A process is killed: none of its code runs any more, and the kernel closes what it had open.
@@ -22,6 +22,7 @@ impl State {
         self.forget_sides_of(machine);
         let processes = self.processes_of(machine);
         for &process in &processes {
+            self.hosts[process.0].is_paused = false;
             self.end_threads_of(process);
             self.close_files_of(process);
         }
@@ -46,7 +47,7 @@ impl State {
     /// Has the test's thread start the program of a host.
     pub(crate) fn start_soon(&mut self, host: HostId) {
         self.starting.push_back(host);
-        self.wake(ThreadId(0), Why::Happened);
+        self.tell_test();
     }
 
     /// Nothing passes between two hosts from now on, or all does again.

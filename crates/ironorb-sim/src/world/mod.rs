@@ -79,6 +79,8 @@ pub(crate) struct State {
     pub(crate) failure: Option<String>,
     /// Hosts whose programs the test's thread is to start.
     pub(crate) starting: VecDeque<HostId>,
+    /// The test's thread lets others run, and is told of what fails.
+    pub(crate) test_listens: bool,
     /// What the test's thread waits for.
     pub(crate) goal: Option<Condition>,
     /// What must hold after each step.
@@ -115,6 +117,8 @@ pub struct Counts {
 pub(crate) enum Event {
     /// The end of a wait with this number.
     Timeout { thread: ThreadId, wait: u64 },
+    /// A client asks again for a connection.
+    Asks { connection: usize },
     /// A connection reaches its server's host.
     Reaches { connection: usize },
     /// The answer to it reaches the client.
@@ -141,7 +145,7 @@ impl State {
             connections: Vec::new(),
             listeners: Vec::new(),
             network: Network::new(seed),
-            disk: disk::Disk::default(),
+            disk: disk::Disk::new(seed),
             futexes: Futexes::default(),
             processors: BTreeMap::new(),
             costs: Costs::default(),
@@ -161,6 +165,7 @@ impl State {
             counts: Counts::default(),
             failure: None,
             starting: VecDeque::new(),
+            test_listens: false,
             goal: None,
             invariants: Invariants::default(),
         }
@@ -212,6 +217,7 @@ impl State {
                     self.wake(thread, Why::TimeOver);
                 }
             }
+            Event::Asks { connection } => self.send_syn(connection),
             Event::Reaches { connection } => self.reach_server(connection),
             Event::Answered { connection, is_accepted } => self.answer_client(connection, is_accepted),
             Event::Arrives { to, segment } => self.arrive(to, segment),

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ironorb_model::record::pcapng::End;
 use ironorb_model::{Stream, Time};
@@ -47,6 +48,8 @@ impl SideId {
 pub(super) struct Connection {
     sides: [Side; 2],
     state: ConnectState,
+    /// How often the client has asked for it in vain.
+    tries: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +80,10 @@ struct Side {
     is_closed: bool,
     /// What the next call reports.
     error: Option<i32>,
-    /// What was sent to this side while nothing passed.
+    /// What was sent to this side while nothing passed, behind what was under way when that began.
     held: VecDeque<Segment>,
+    /// How much of it was under way.
+    held_late: usize,
     /// The GIOP messages that it has sent.
     messages: Messages,
     /// It found no room, and is to hear of it.
@@ -110,6 +115,7 @@ impl Side {
             is_closed: false,
             error: None,
             held: VecDeque::new(),
+            held_late: 0,
             messages: Messages::default(),
             wants_room: false,
         }
@@ -173,7 +179,7 @@ impl State {
         let own = if to.0.is_loopback() { to.0 } else { own_address };
         let connection = self.connections.len();
         let sides = [Side::new(here, (own, port), Some(file)), Side::new(server, to, None)];
-        self.connections.push(Connection { sides, state: ConnectState::Connecting });
+        self.connections.push(Connection { sides, state: ConnectState::Connecting, tries: 0 });
         *self.kind(descriptor)?.1 = Kind::Stream(SideId { connection, side: 0 });
         self.note(6, u64::from(port), u64::from(to.1));
         self.send_syn(connection);
@@ -242,6 +248,8 @@ impl State {
         if let Some(trace) = &mut self.trace {
             let _ = std::fmt::Write::write_fmt(trace, format_args!("send {octets:02x?}\n"));
         }
+        // Who polls after having filled the window hears of room as well as who was told that there is none.
+        self.side_mut(from).wants_room |= sent == room;
         self.side_mut(from.other()).under_way += sent;
         let arrives = self.transmit(from.other(), Segment::Octets(octets));
         self.note_arrival(arrives);
@@ -393,17 +401,30 @@ impl State {
         })
     }
 
-    fn send_syn(&mut self, connection: usize) {
+    /// A client asks for its connection.
+    pub(super) fn send_syn(&mut self, connection: usize) {
         let [client, server] = &self.connections[connection].sides;
         let (from, to) = (client.host, server.host);
+        if client.file.is_none() {
+            return; // it has given up
+        }
         if self.network.is_cut(from, to) || !self.hosts[to.0].is_up {
-            // Nobody answers. TCP gives up after some two minutes.
-            let at = self.now() + GIVES_UP_CONNECTING;
-            self.enter(at, Event::Answered { connection, is_accepted: false });
-            return;
+            return self.ask_again(connection);
         }
         let at = self.handshake_arrival(from, to);
         self.enter(at, Event::Reaches { connection });
+    }
+
+    /// Nobody answers a client. It waits, longer each time, and asks again, until it gives up.
+    fn ask_again(&mut self, connection: usize) {
+        let tries = &mut self.connections[connection].tries;
+        let wait = Duration::from_secs(1 << *tries);
+        *tries += 1;
+        let event = match *tries > TRIES_MAX {
+            true => Event::Answered { connection, is_accepted: false },
+            false => Event::Asks { connection },
+        };
+        self.enter(self.now() + wait, event);
     }
 
     pub(super) fn reach_server(&mut self, connection: usize) {
@@ -411,17 +432,19 @@ impl State {
             (self.connections[connection].sides[1].host, self.connections[connection].sides[1].at);
         let client = self.connections[connection].sides[0].host;
         if self.network.is_cut(client, host) || !self.hosts[host.0].is_up {
-            let at = self.now() + GIVES_UP_CONNECTING;
-            return self.enter(at, Event::Answered { connection, is_accepted: false });
+            return self.ask_again(connection);
         }
         let listener = self.listener_at(host, at);
         let has_room = listener.and_then(|file| self.files.get(file)).is_some_and(|open| match &open.kind {
             Kind::Listener(listener) => listener.waiting.len() < listener.backlog,
             _ => false,
         });
+        if listener.is_some() && !has_room {
+            return self.ask_again(connection);
+        }
         if has_room {
             self.counts.connections += 1;
-        } else if listener.is_none() {
+        } else {
             self.connections[connection].sides[0].error = Some(ECONNREFUSED);
         }
         if let Some(file) = listener.filter(|_| has_room)
@@ -431,10 +454,7 @@ impl State {
             listener.waiting.push_back(SideId { connection, side: 1 });
             self.changed(file);
         }
-        let answered = match listener.is_some() && !has_room {
-            true => self.now() + GIVES_UP_CONNECTING,
-            false => self.handshake_arrival(host, client),
-        };
+        let answered = self.handshake_arrival(host, client);
         self.enter(answered, Event::Answered { connection, is_accepted: has_room });
     }
 
@@ -448,9 +468,19 @@ impl State {
             made.sides[0].error.get_or_insert(ETIMEDOUT);
         }
         self.note(7, connection as u64, u64::from(is_accepted));
-        match self.connections[connection].sides[0].file {
+        let [client, server] = [0, 1].map(|side| SideId { connection, side });
+        match self.side(client).file {
             Some(file) => self.changed(file),
-            None => self.end(SideId { connection, side: 0 }),
+            // Its program has gone meanwhile: TCP answers the answer with a reset.
+            None if is_accepted => {
+                self.side_mut(client).is_shut = true;
+                self.transmit(server, Segment::Reset);
+            }
+            None => {}
+        }
+        // A server that has accepted it already may send from now on.
+        if let Some(file) = self.side(server).file {
+            self.changed(file);
         }
     }
 
@@ -502,7 +532,10 @@ impl State {
         let (from_host, to_host) = (self.side(to.other()).host, self.side(to).host);
         if self.network.is_cut(from_host, to_host) || !self.hosts[to_host.0].is_up {
             // What is under way when a link is cut or a host goes down comes later, as TCP sends it again.
-            return self.side_mut(to).held.push_back(segment);
+            let side = self.side_mut(to);
+            side.held.insert(side.held_late, segment);
+            side.held_late += 1;
+            return;
         }
         self.note(8, self.now().as_ns(), to.connection as u64 * 2 + to.side as u64);
         let side = self.side_mut(to);
@@ -548,7 +581,10 @@ impl State {
 
     /// A side sends no more.
     fn end(&mut self, side: SideId) {
-        if self.connections[side.connection].state != ConnectState::Connected || self.side(side).is_shut {
+        let state = self.connections[side.connection].state;
+        let may_send =
+            state == ConnectState::Connected || state == ConnectState::Connecting && side.side == 1;
+        if !may_send || self.side(side).is_shut {
             return;
         }
         self.side_mut(side).is_shut = true;
@@ -561,9 +597,11 @@ impl State {
         closed.file = None;
         let has_unread = !closed.received.is_empty();
         closed.received = VecDeque::new();
-        if self.connections[side.connection].state != ConnectState::Connected {
-            self.connections[side.connection].state = ConnectState::Failed;
-            return;
+        match (self.connections[side.connection].state, side.side) {
+            (ConnectState::Failed, _) => return,
+            // The server may have it already: it hears of the end when its answer comes.
+            (ConnectState::Connecting, 0) => return,
+            _ => {}
         }
         if has_unread {
             // As TCP does: unread octets are lost, which the other side must learn.
@@ -618,6 +656,7 @@ impl State {
                 if hosts != (a, b) && hosts != (b, a) {
                     continue;
                 }
+                self.side_mut(id).held_late = 0;
                 for segment in std::mem::take(&mut self.side_mut(id).held) {
                     self.transmit(id, segment);
                 }
@@ -639,5 +678,5 @@ impl State {
     }
 }
 
-/// How long Linux tries to connect to a host that does not answer.
-const GIVES_UP_CONNECTING: std::time::Duration = std::time::Duration::from_secs(131);
+/// How often Linux asks a host that does not answer, the first time apart: it gives up after 127 s.
+const TRIES_MAX: usize = 6;

@@ -231,11 +231,16 @@ impl State {
         !self.hosts[self.threads[thread.0].host.0].is_paused
     }
 
-    /// As [`choose`](Self::choose). If nothing is left to happen, the run has failed and the first thread runs.
+    /// As [`choose`](Self::choose). If nothing is left to happen, the run has failed, and the first thread runs to tell of it. If
+    /// that waits for others itself, the process ends.
     pub(crate) fn choose_or_fail(&mut self) -> ThreadId {
         self.choose().unwrap_or_else(|| {
             let waiting = self.who_waits();
-            self.failure.get_or_insert(format!("nothing is left to happen, and threads wait:\n{waiting}"));
+            let stands = format!("nothing is left to happen, and threads wait:\n{waiting}");
+            let failure = self.failure.get_or_insert(stands);
+            if !self.test_listens {
+                crate::calls::end_process_with(failure);
+            }
             self.choose_first();
             ThreadId(0)
         })
@@ -252,7 +257,14 @@ impl State {
     /// The run has failed: the test's thread hears of it.
     pub(crate) fn fail(&mut self, failure: String) {
         self.failure.get_or_insert(failure);
-        self.wake(ThreadId(0), Why::Happened);
+        self.tell_test();
+    }
+
+    /// Wakes the test's thread, if it lets others run. If it waits for something else it is not disturbed.
+    pub(super) fn tell_test(&mut self) {
+        if self.test_listens {
+            self.wake(ThreadId(0), Why::Happened);
+        }
     }
 
     /// Whether the process of the running thread has been killed or paused while the thread was in a call.
@@ -310,6 +322,7 @@ impl State {
                 self.stop_computing(ThreadId(index));
             }
         }
+        self.tell_test();
     }
 
     pub(crate) fn scheduling_of(&self, kernel_id: i32) -> Option<Scheduling> {
