@@ -98,7 +98,7 @@ pub(super) const CASES: [Case; 8] = [
                 move is not modelled",
         line: |options| {
             let line =
-                "caching --parts throughput --objects 10000 --placements one-core,core-each --peers ironorb";
+                "caching --parts throughput --objects 30000 --placements one-core,core-each --peers ironorb";
             with_quick(options, line)
         },
         again: "",
@@ -122,7 +122,7 @@ pub(super) const CASES: [Case; 8] = [
         name: "lags",
         title: "MinORB's case 4: a write by the lag of a client that reads",
         notes: "the reader asks whenever what it has read last is older than the lag",
-        line: |options| with_quick(options, "caching --parts lags --objects 10000"),
+        line: |options| with_quick(options, "caching --parts lags --objects 30000"),
         again: "",
         cannot: |_| (cores().len() < 2).then(|| "it needs two processors".to_owned()),
         kind: "lags",

@@ -1,8 +1,8 @@
 //! `ironorb sim validate`: what the simulator predicts by a profile, beside what is measured.
 //!
 //! Each case but one runs a suite of `ironorb bench` twice, and simulates what each of its rows does. The measured side is the
-//! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: other
-//! objects, other operations, other processes.
+//! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: these have
+//! other numbers of objects, other mixes of operations and other numbers of clients.
 //! The last case has no profile: it records a system, and builds what it predicts from the recording (`deployment`).
 
 mod cases;
@@ -100,7 +100,6 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
     let text = std::fs::read_to_string(&options.profile)
         .map_err(BenchError::io(format!("read {}", options.profile.display())))?;
     let profile = Profile::read(&text).map_err(|e| unusable(options, &e))?;
-    let mut machine = Machine::this();
     let here = Machine::this().origin();
     let origin = Origin {
         commit: profile.origin.commit.clone(),
@@ -109,32 +108,41 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
         is_foreign: (&here.processor, &here.kernel) != (&profile.origin.processor, &profile.origin.kernel),
         is_quick: profile.origin.is_quick,
     };
-    let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
-    let mut outcomes = Vec::new();
-    let all: Vec<Option<&Case>> = CASES.iter().map(Some).chain([None]).collect();
-    for case in select(all, &options.cases, |case| case.map_or(deployment::NAME, |it| it.name).to_owned())? {
-        outcomes.push(match case {
-            Some(case) => run(case, &profile, options, earlier.as_ref())?,
-            None => deployment::run(options)?,
-        });
+    for file in [&options.json, &options.markdown].into_iter().flatten() {
+        can_write(file)?;
     }
-    machine.end();
-    let validation = Validation {
-        machine,
+    let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
+    let mut validation = Validation {
+        machine: Machine::this(),
         measured: earlier.as_ref().map(Earlier::origin),
         level: ironorb_model::queueing::LEVEL,
         is_quick: options.quick,
         profile: origin,
-        cases: outcomes,
+        cases: Vec::new(),
     };
-    if let Some(file) = &options.json {
-        let text = serde_json::to_string_pretty(&validation).unwrap_or_default();
-        write(file, &text)?;
-    }
-    if let Some(file) = &options.markdown {
-        write(file, &validation.markdown())?;
+    let all: Vec<Option<&Case>> = CASES.iter().map(Some).chain([None]).collect();
+    for case in select(all, &options.cases, |case| case.map_or(deployment::NAME, |it| it.name).to_owned())? {
+        validation.cases.push(match case {
+            Some(case) => run(case, &profile, options, earlier.as_ref())?,
+            None => deployment::run(options)?,
+        });
+        // After each case: a later one that fails takes nothing of it.
+        validation.machine.end();
+        if let Some(file) = &options.json {
+            let text = serde_json::to_string_pretty(&validation).unwrap_or_default();
+            write(file, &text)?;
+        }
+        if let Some(file) = &options.markdown {
+            write(file, &validation.markdown())?;
+        }
     }
     Ok(validation)
+}
+
+/// Refuses a file that cannot be written before hours of measurement, and leaves what it has.
+pub(crate) fn can_write(file: &std::path::Path) -> Result<(), BenchError> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    opened.map(drop).map_err(BenchError::io(format!("write {}", file.display())))
 }
 
 fn write(file: &std::path::Path, text: &str) -> Result<(), BenchError> {
