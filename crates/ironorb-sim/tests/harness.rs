@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use hello::bank::Account as _;
 use ironorb_sim::{Fault, Faults, Sim};
+
+use super::speed::{connect, serve};
 
 /// Runs one of the tests below, with these variables.
 fn run(test: &str, variables: &[(&str, &str)], change: impl FnOnce(&mut Command)) -> (bool, String) {
@@ -232,9 +235,27 @@ fn many_threads_in_some_order(sim: &mut Sim) {
     });
 }
 
-fn digests(change: impl FnOnce(&mut Command)) -> Vec<String> {
-    let (has_passed, output) =
-        run("harness::many_threads_in_some_order", &[("IRONORB_SIM_SEED", "0..100")], change);
+#[ironorb_sim::test(seeds = 100)]
+#[ignore = "another test runs it"]
+fn an_orb_calls_another_under_faults(sim: &mut Sim) {
+    let server = sim.host("server", serve);
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.run_for(Duration::from_secs(1));
+    let faults = Faults::within(Duration::from_millis(100)..Duration::from_secs(2), 4);
+    sim.plan(&faults.killing([&server]).crashing([&server]).pausing([&server]).cutting(&client, &server));
+    sim.on(&client, || {
+        let (_orb, account) = connect();
+        for _ in 0..20 {
+            // Whether it succeeds is another test's.
+            let _ = ironorb::with_timeout(Some(Duration::from_secs(1)), || account.balance());
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+}
+
+fn digests(test: &str, change: impl FnOnce(&mut Command)) -> Vec<String> {
+    let (has_passed, output) = run(test, &[("IRONORB_SIM_SEED", "0..100")], change);
     assert!(has_passed, "{output}");
     let mut digests: Vec<String> =
         output.lines().filter(|line| line.contains("digest")).map(str::to_owned).collect();
@@ -243,14 +264,23 @@ fn digests(change: impl FnOnce(&mut Command)) -> Vec<String> {
     digests
 }
 
-/// Neither the environment, nor the number of processors, nor where memory lies changes a run.
 #[test]
 fn equal_seeds_give_equal_runs() {
-    let digests_usual = digests(|_| {});
+    runs_are_equal("harness::many_threads_in_some_order");
+}
+
+#[test]
+fn equal_seeds_give_equal_runs_of_orbs() {
+    runs_are_equal("harness::an_orb_calls_another_under_faults");
+}
+
+/// Neither the environment, nor the number of processors, nor where memory lies changes a run.
+fn runs_are_equal(test: &str) {
+    let digests_usual = digests(test, |_| {});
     let is_different =
         |digest: &[String]| digest[0].split("digest ").nth(1) != digest[1].split("digest ").nth(1);
     assert!(digests_usual.windows(2).any(is_different), "different seeds give different runs");
-    let on_one_processor = digests(|command| {
+    let on_one_processor = digests(test, |command| {
         command.env("SOMETHING", "x".repeat(10_000));
         let program = command.get_program().to_owned();
         let arguments: Vec<_> = command.get_args().map(|it| it.to_owned()).collect();

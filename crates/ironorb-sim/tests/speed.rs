@@ -27,6 +27,21 @@ impl bank::Account for Constant {
     }
 }
 
+/// The program of a host `server` with an account.
+pub(crate) fn serve() {
+    let orb = Orb::builder().endpoint("iiop://:2810").unwrap().publish("server:2810").build().unwrap();
+    let account: bank::AccountRef = orb.root_poa().activate(Constant).unwrap();
+    orb.bind_key("account", account.object()).unwrap();
+    orb.run().unwrap();
+}
+
+/// The account, for a program of another host.
+pub(crate) fn connect() -> (Orb, bank::AccountRef) {
+    let orb = Orb::builder().no_endpoint().build().unwrap();
+    let account = orb.resolve("corbaloc::server:2810/account").unwrap();
+    (orb, account)
+}
+
 const CALLS: u32 = 100_000;
 
 /// `taskset -c 0 cargo test --profile dist -p ironorb-sim --test all -- --include-ignored speed --nocapture`
@@ -34,18 +49,12 @@ const CALLS: u32 = 100_000;
 #[ignore = "for people: it measures"]
 fn calls_a_second(sim: &mut Sim) {
     sim.set_preemption(0.0);
-    let server = sim.host("server", || {
-        let orb = Orb::builder().endpoint("iiop://:2810").unwrap().publish("server:2810").build().unwrap();
-        let account: bank::AccountRef = orb.root_poa().activate(Constant).unwrap();
-        orb.bind_key("account", account.object()).unwrap();
-        orb.run().unwrap();
-    });
+    let server = sim.host("server", serve);
     let client = sim.host("client", || {});
     sim.start(&server);
     sim.run_for(Duration::from_secs(1));
     sim.on(&client, || {
-        let orb = Orb::builder().no_endpoint().build().unwrap();
-        let account: bank::AccountRef = orb.resolve("corbaloc::server:2810/account").unwrap();
+        let (_orb, account) = connect();
         for _ in 0..CALLS {
             account.balance().unwrap();
         }
