@@ -2,7 +2,9 @@
 
 use ironorb::engine::ConnectionId;
 use ironorb_model::scenario::{Link, Scenario};
-use ironorb_model::{ConnectionThread, LinkState, Place, Queue, Random, ResourceObservations, Stream, Table, Time, resources};
+use ironorb_model::{
+    ConnectionThread, LinkState, Place, Queue, Random, ResourceObservations, Stream, Table, Time, resources,
+};
 
 use super::hosts::HostNumber;
 use super::world::{Event, Task, World};
@@ -115,8 +117,8 @@ impl World<'_> {
         let Direction { state, kind, .. } = &mut self.links.directions[links[toward as usize] as usize];
         let link = &self.links.kinds[*kind as usize];
         let stream = &mut streams[toward as usize];
-        // No link of this level is ever held.
-        let at = state.send(link, now, bytes.len() as u64, stream).unwrap_or(now);
+        let outages = self.scenario.outages_of(*kind as usize);
+        let at = state.send(link, outages, now, bytes.len() as u64, stream);
         let segment = Segment { wire, toward, bytes };
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(segment)),

@@ -7,8 +7,8 @@ use ironorb::OrbConfig;
 use ironorb_machines::{self as machines, Machines, MachinesError};
 use ironorb_model::scenario::{
     Architecture, Arrivals, Cache, CacheMode, Call, Choice, Class, Cycle, DwellTimes, HostGroup, Lane, Link,
-    LinkRule, Operation, OperationKind, Replications, Scenario, Server, ServerLock, Spread, Target, WarmUp,
-    Weighted,
+    LinkRule, Operation, OperationKind, Outage, OutageKind, Replications, Scenario, Server, ServerLock,
+    Spread, Target, WarmUp, Weighted,
 };
 use ironorb_model::{
     CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, ClassObservations, Halt, Observations, ResourceObservations,
@@ -181,8 +181,14 @@ fn processors_and_links_take_their_time() {
     one.hosts.iter_mut().for_each(|group| group.speed = 2.0);
     assert_close(response_us(&run(&one), 0), 1_000.0 + of_processors / 2.0);
     let latency = Link { latency: 100 * US, ..NO_LINK };
-    one.links = vec![LinkRule { between: (1, 0), link: latency }];
+    one.links = vec![LinkRule::new((1, 0), latency)];
     assert_close(response_us(&run(&one), 0), 1_000.0 + of_processors / 2.0 + 200.0);
+    one.links[0].outages = vec![Outage { from: 20 * MS, until: 40 * MS, kind: OutageKind::Hold }];
+    let held = run(&one);
+    let queued = queueing::run(&one, one.seed, WARM_UP).unwrap();
+    assert!(held.classes[0].response.max() > 20_000_000, "{held:?}");
+    assert_close(response_us(&held, 0), response_us(&queued, 0));
+    one.links[0].outages.clear();
     // A demand that computes takes the processor, of which there is one for both threads.
     one.hosts[1].count = 1;
     one.servers[0].threads = Some(2);

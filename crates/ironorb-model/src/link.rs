@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::scenario::Link;
+use crate::scenario::{Link, Outage};
 use crate::{Random, ResourceObservations, Time};
 
 /// How far a connection's octets have come on a link: TCP passes on what comes in the order in which it was sent. Each
@@ -11,15 +11,6 @@ use crate::{Random, ResourceObservations, Time};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stream {
     last_arrival: Time,
-}
-
-/// Whether a link carries anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Passage {
-    #[default]
-    Open,
-    Held,
-    Cut,
 }
 
 /// One direction of a link between two hosts: what it carries now. What it is like is a [`Link`].
@@ -35,7 +26,6 @@ pub struct LinkState {
     free_at: Time,
     /// When the messages that wait for others will begin to leave.
     starts: VecDeque<Time>,
-    passage: Passage,
     began: Time,
     busy_ns: u64,
     waiting_ns: u64,
@@ -52,7 +42,6 @@ impl LinkState {
             random,
             free_at: Time::ZERO,
             starts: VecDeque::new(),
-            passage: Passage::Open,
             began: Time::ZERO,
             busy_ns: 0,
             waiting_ns: 0,
@@ -63,19 +52,23 @@ impl LinkState {
         }
     }
 
-    /// Sends octets over a connection. Returns when the last one arrives, or `None` while the link carries nothing: the
-    /// driver keeps them, and sends them after [`open`](Self::open).
+    /// Sends octets over a connection, of a link that has these outages. Returns when the last one arrives.
     #[inline]
-    pub fn send(&mut self, link: &Link, now: Time, octets: u64, stream: &mut Stream) -> Option<Time> {
-        if self.passage != Passage::Open {
-            return None;
-        }
+    pub fn send(
+        &mut self,
+        link: &Link,
+        outages: &[Outage],
+        now: Time,
+        octets: u64,
+        stream: &mut Stream,
+    ) -> Time {
         self.messages += 1;
         self.octets += octets;
+        let leaves = if outages.is_empty() { now } else { self.leave(link, outages, now) };
         if link.bandwidth.is_none() && !is_uncertain(link) {
             let packets = packets_of(link, octets);
             self.wire_octets += octets + packets * u64::from(link.packet_overhead);
-            return Some(stream.arrive(now + link.latency));
+            return stream.arrive(leaves + link.latency);
         }
         self.note_queue(now);
         let arrival = if is_uncertain(link) {
@@ -84,30 +77,23 @@ impl LinkState {
             let wire_octets = octets + packets_of(link, octets) * u64::from(link.packet_overhead);
             self.occupy(link, now, wire_octets) + link.latency
         };
-        Some(stream.arrive(arrival))
+        stream.arrive(arrival)
     }
 
-    /// From now on, what is sent waits for [`open`](Self::open). What is under way arrives.
-    pub fn hold(&mut self) {
-        self.passage = Passage::Held;
-    }
-
-    /// From now on, what is sent is lost, and TCP sends it again until the link is [`open`](Self::open). What is under way
-    /// arrives.
-    pub fn cut(&mut self) {
-        self.passage = Passage::Cut;
-    }
-
-    /// The link carries octets again. After a [`cut`](Self::cut) nothing leaves before TCP's next try.
-    pub fn open(&mut self, link: &Link, now: Time) {
-        if std::mem::take(&mut self.passage) == Passage::Cut {
-            self.free_at = self.free_at.max(now + link.retransmit_after);
+    /// When what is sent now begins to leave, and nothing before it.
+    #[cold]
+    fn leave(&mut self, link: &Link, outages: &[Outage], now: Time) -> Time {
+        let mut at = now;
+        // They are in the order of time. The next one may begin before TCP's next try.
+        for outage in outages {
+            if (Time::ZERO + outage.from..Time::ZERO + outage.until).contains(&at) {
+                at = Time::ZERO + outage.leaves(link);
+            }
         }
-    }
-
-    /// Whether octets that are sent leave.
-    pub fn is_open(&self) -> bool {
-        self.passage == Passage::Open
+        if at > now {
+            self.free_at = self.free_at.max(at);
+        }
+        at
     }
 
     /// Forgets what was observed, and observes from now on.
@@ -223,6 +209,7 @@ const RETRANSMISSION_MAX: Duration = Duration::from_secs(120);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::OutageKind;
 
     const LINK: Link = Link {
         latency: Duration::from_micros(100),
@@ -245,7 +232,7 @@ mod tests {
     }
 
     fn send(state: &mut LinkState, link: Link, now: u64, octets: u64, stream: &mut Stream) -> u64 {
-        state.send(&link, at(now), octets, stream).unwrap().as_ns() / 1_000
+        state.send(&link, &[], at(now), octets, stream).as_ns() / 1_000
     }
 
     #[test]
@@ -311,16 +298,30 @@ mod tests {
 
     #[test]
     fn nothing_leaves_a_link_that_is_held_or_cut() {
+        let outage = |from, until, kind| Outage {
+            from: Duration::from_micros(from),
+            until: Duration::from_micros(until),
+            kind,
+        };
+        let outages = [outage(1_000, 2_000, OutageKind::Hold), outage(5_000, 6_000, OutageKind::Cut)];
+        for bandwidth in [LINK.bandwidth, None] {
+            let link = Link { bandwidth, ..LINK };
+            // 100 octets with their header leave in as many microseconds, or at once.
+            let takes = if bandwidth.is_some() { 100 } else { 0 };
+            let (mut state, mut stream) = (state(), Stream::default());
+            let mut arrives =
+                |now| state.send(&link, &outages, at(now), 50, &mut stream).as_ns() / 1_000 - takes - 100;
+            assert_eq!(arrives(999), 999, "what is under way arrives");
+            assert_eq!(arrives(1_200), 2_000);
+            assert_eq!(arrives(1_300), 2_000 + takes, "in its order");
+            assert_eq!(arrives(4_000), 4_000);
+            assert_eq!(arrives(5_000), 16_000, "TCP's next try");
+            assert_eq!(arrives(20_000), 20_000);
+        }
+        // TCP's next try falls into another outage.
+        let outages = [outages[1], outage(15_500, 17_000, OutageKind::Hold)];
         let (mut state, mut stream) = (state(), Stream::default());
-        state.hold();
-        assert_eq!(state.send(&LINK, at(0), 50, &mut stream), None);
-        state.open(&LINK, at(1_000));
-        assert_eq!(send(&mut state, LINK, 1_000, 50, &mut stream), 1_200);
-        state.cut();
-        assert!(!state.is_open());
-        assert_eq!(state.send(&LINK, at(2_000), 50, &mut stream), None);
-        state.open(&LINK, at(3_000));
-        assert_eq!(send(&mut state, LINK, 3_000, 50, &mut stream), 13_200, "TCP's next try");
+        assert_eq!(state.send(&LINK, &outages, at(5_500), 50, &mut stream), at(17_200));
     }
 
     #[test]

@@ -608,3 +608,28 @@ fn more_updates_than_an_answer_has_room_for_come_in_parts() {
     assert_eq!(readers.cache_probes, 2 * readers.cache_misses);
     assert_eq!(readers.cache_misses, readers.completed);
 }
+
+/// What is sent while nothing passes leaves afterwards: at once, or when TCP tries again.
+#[test]
+fn outages_of_links_hold_calls_up() {
+    for (kind, longest) in [("hold", 12_000_000_u64), ("cut", 17_000_000)] {
+        let text = format!(
+            r#"
+            span = "100 ms"
+            hosts = [{{ name = "a" }}, {{ name = "b" }}]
+            servers = [{{ name = "s", hosts = "b", operations = [{{ name = "get" }}] }}]
+            classes = [{{ name = "c", hosts = "a", clients = 1, mix = [{{ calls = [{{ call = "s.get" }}] }}] }}]
+            [[links]]
+            between = ["a", "b"]
+            latency = "1 ms"
+            retransmit_after = "5 ms"
+            outages = [{{ from = "9.5 ms", until = "20 ms", kind = "{kind}" }}]
+            "#
+        );
+        let seen = run(&text, 1, Duration::ZERO);
+        let response = &seen.classes[0].response;
+        // Calls of 2 ms follow on each other. The reply of the fifth leaves at 9 ms; the sixth begins at 10.
+        assert_eq!(response.min() / 100_000, 20, "{kind}");
+        assert!(response.max().abs_diff(longest) < longest / 500, "{kind}: {}", response.max());
+    }
+}

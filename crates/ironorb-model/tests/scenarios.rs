@@ -133,6 +133,27 @@ fn bad_files_get_line_mistake_and_mend() {
         ),
         (
             "name = \"h\"\n",
+            "name = \"h\"\n[link]\noutages = []\n",
+            5,
+            "`[link]` has no outages",
+            "under the `[[links]]`",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\n[[links]]\nbetween = [\"h\", \"h\"]\noutages = [{ from = \"2s\", until = \"1s\" }]\n",
+            6,
+            "ends before it begins",
+            "behind `from`",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\n[[links]]\nbetween = [\"h\", \"h\"]\noutages = [{ from = \"1s\", until = \"3s\" }, { from = \"2s\", until = \"4s\" }]\n",
+            6,
+            "outages overlap",
+            "in the order of time",
+        ),
+        (
+            "name = \"h\"\n",
             "name = \"h\"\ncores = 0\n",
             4,
             "`cores` is 0; it must be from 1 to 1024",

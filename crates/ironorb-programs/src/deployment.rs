@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ironorb_model::scenario::{Arrivals, Cycle, HostGroup, Link, Scenario};
 use ironorb_model::{Digest, Observations, ResourceObservations, Time, Turns, resources};
-use ironorb_sim::{Counts, Host, Sim};
+use ironorb_sim::{Counts, Fault, Host, Sim};
 
 use crate::ProgramsError;
 use crate::board::Board;
@@ -123,6 +123,7 @@ impl Deployment {
         self.start_servers(sim, hosts);
         let epoch = sim.elapsed() + PREPARATION;
         self.epoch.get_or_init(|| epoch);
+        hosts.plan_outages(sim, &self.scenario);
         let before = sim.counts();
         self.start_clients(sim, hosts);
         // What happens at a moment comes in any order. So observation begins a little before its first moment, and ends a
@@ -315,6 +316,27 @@ impl Hosts {
             }
         }
         hosts
+    }
+
+    /// Has links cut and joined, from the beginning of the scenario on. Hosts of this level hold what is sent meanwhile; where TCP would
+    /// have to send it again, the link is joined as much later.
+    fn plan_outages(&self, sim: &mut Sim, scenario: &Scenario) {
+        for (number, rule) in scenario.links.iter().enumerate() {
+            let (from, to) = rule.between;
+            // Where rules contradict each other, the first one counts.
+            if scenario.link_rule_between(from, to) != Some(number) {
+                continue;
+            }
+            for (place, a) in self.of_group(from, scenario) {
+                for (_, b) in self.of_group(to, scenario).filter(|(other, _)| *other != place) {
+                    for outage in &rule.outages {
+                        let leaves = outage.leaves(&rule.link);
+                        sim.inflict_after(PREPARATION + outage.from, &Fault::Cut(a.clone(), b.clone()));
+                        sim.inflict_after(PREPARATION + leaves, &Fault::Join(a.clone(), b.clone()));
+                    }
+                }
+            }
+        }
     }
 
     fn of_group(&self, group: usize, scenario: &Scenario) -> impl Iterator<Item = (usize, &Host)> {

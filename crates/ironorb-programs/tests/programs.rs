@@ -66,6 +66,27 @@ fn clients_of_one_server(sim: &mut Sim) {
     expect_equal(&both(sim, &format!("{text}{HOSTS}"), Duration::ZERO));
 }
 
+/// While nothing passes a link, what is sent waits.
+#[ironorb_sim::test(seeds = 2)]
+fn links_with_outages(sim: &mut Sim) {
+    let text = r#"
+        span = "200 ms"
+        hosts = [{ name = "a" }, { name = "b" }]
+        servers = [{ name = "s", hosts = "b", operations = [{ name = "get" }] }]
+        classes = [{ name = "c", hosts = "a", clients = 1, think = "800 us", mix = [{ calls = [{ call = "s.get" }] }] }]
+        [[links]]
+        between = ["b", "a"]
+        latency = "100 us"
+        retransmit_after = "3 ms"
+        outages = [{ from = "40.5 ms", until = "55 ms", kind = "hold" }, { from = "100.8 ms", until = "110 ms" }]
+    "#;
+    let seen = both(sim, text, Duration::ZERO);
+    expect_equal(&seen);
+    // The client thinks when the link is held, at 41 ms, and when it is cut.
+    let longest = seen[0].classes[0].response.max();
+    assert!((14_000_000..15_000_000).contains(&longest), "{longest}");
+}
+
 /// Work takes longer after pauses of threads and of processors.
 #[ironorb_sim::test(seeds = 2)]
 fn clients_that_pause(sim: &mut Sim) {

@@ -256,7 +256,7 @@ impl Deployment {
             scenario.servers[back].hosts = at;
             let known = recorded.link_between(at_front, at_back);
             let link = Link { latency: known.latency + self.link, ..*known };
-            scenario.links.push(LinkRule { between: (at_front, at), link });
+            scenario.links.push(LinkRule::new((at_front, at), link));
         }
         Ok(scenario)
     }

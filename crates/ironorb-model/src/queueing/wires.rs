@@ -2,7 +2,9 @@
 
 use super::world::{Event, Task, World};
 use crate::scenario::{Link, Scenario};
-use crate::{ConnectionThread, LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources};
+use crate::{
+    ConnectionThread, LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources,
+};
 
 /// A connection from one process to another.
 #[derive(Debug)]
@@ -104,9 +106,9 @@ impl World<'_> {
             return;
         }
         let LinkInUse { state, kind, .. } = &mut self.links.states[link as usize];
-        let kind = &self.links.kinds[*kind as usize];
-        // No link of this level is ever held.
-        let at = state.send(kind, now, octets, &mut streams[toward as usize]).unwrap_or(now);
+        let link = &self.links.kinds[*kind as usize];
+        let outages = self.scenario.outages_of(*kind as usize);
+        let at = state.send(link, outages, now, octets, &mut streams[toward as usize]);
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(then)),
             false => self.ready.push_back(then),

@@ -692,7 +692,7 @@ impl Context<'_> {
         latencies.retain(|(_, latency)| !latency.is_zero());
         let between = beside.iter().filter(|(ends, _)| !self.hosts.is_within(**ends));
         latencies.extend(between.map(|(ends, times)| (*ends, (mean(times) / 2).saturating_sub(wake_up))));
-        let rule = |(between, latency)| LinkRule { between, link: Link { latency, ..DEFAULT_LINK } };
+        let rule = |(between, latency)| LinkRule::new(between, Link { latency, ..DEFAULT_LINK });
         (dwell, latencies.into_iter().map(rule).collect())
     }
 

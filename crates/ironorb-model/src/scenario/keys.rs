@@ -64,6 +64,12 @@ keys! {
         "reorder" "share up to 100 %" "0 %" "the part of packets that are overtaken by the next ones";
         "duplicate" "share up to 100 %" "0 %" "the part of packets that come twice";
         "retransmit_after" "time, 1 us to 60 s" "200ms" "when a lost packet is sent again";
+        "outages" "tables" "none" "when nothing passes, in the order of time; not under `[link]`";
+    }
+    "[[links.outages]]" {
+        "from" "time up to 30 days" "needed" "when it begins, from the beginning of a run on, its warm-up included; what is under way then arrives";
+        "until" "time up to 30 days" "needed" "when it is over";
+        "kind" "`cut` or `hold`" "`cut`" "what is sent meanwhile: lost, so that it leaves `retransmit_after` later than the end; or held up to the end";
     }
     "[[servers]]" {
         "name" "text" "needed" "the server's name";

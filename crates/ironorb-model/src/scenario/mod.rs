@@ -89,6 +89,28 @@ pub struct LinkRule {
     pub between: (usize, usize),
     /// The link.
     pub link: Link,
+    /// When nothing passes it, in the order of time.
+    pub outages: Vec<Outage>,
+}
+
+/// A time in which nothing passes a link. What is under way when it begins arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    /// When it begins, from the beginning of a run on, its warm-up included.
+    pub from: Duration,
+    /// When it is over.
+    pub until: Duration,
+    /// What becomes of what is sent meanwhile.
+    pub kind: OutageKind,
+}
+
+/// What becomes of what is sent while nothing passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutageKind {
+    /// It is lost, and leaves when TCP tries again: [`Link::retransmit_after`] after the end.
+    Cut,
+    /// It is held, and leaves at the end.
+    Hold,
 }
 
 /// What carries messages between two hosts, each way by itself.
@@ -415,10 +437,33 @@ impl Scenario {
         self.link_rule_between(from, to).map_or(&self.default_link, |rule| &self.links[rule].link)
     }
 
+    /// The outages of links of a rule, by its index; none of other links.
+    #[inline]
+    pub fn outages_of(&self, rule: usize) -> &[Outage] {
+        self.links.get(rule).map_or(&[], |rule| &rule.outages)
+    }
+
     /// The index of the rule for the link between hosts of two groups; `None` for the default link.
     pub fn link_rule_between(&self, from: usize, to: usize) -> Option<usize> {
         let is_it = |rule: &LinkRule| rule.between == (from, to) || rule.between == (to, from);
         self.links.iter().position(is_it)
+    }
+}
+
+impl LinkRule {
+    /// A link that always passes what is sent.
+    pub fn new(between: (usize, usize), link: Link) -> LinkRule {
+        LinkRule { between, link, outages: Vec::new() }
+    }
+}
+
+impl Outage {
+    /// When what was sent meanwhile leaves.
+    pub fn leaves(&self, link: &Link) -> Duration {
+        match self.kind {
+            OutageKind::Cut => self.until + link.retransmit_after,
+            OutageKind::Hold => self.until,
+        }
     }
 }
 

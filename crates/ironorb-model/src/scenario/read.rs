@@ -172,6 +172,10 @@ impl<'t> Reader<'t> {
                     let mend = "leave it out, or write `[[links]]`";
                     self.problem(between.span().start, "`[link]` is between all hosts", mend);
                 }
+                if let Some(outages) = self.value(&link, "outages") {
+                    let mend = "write them under the `[[links]]` that they are of";
+                    self.problem(outages.span().start, "`[link]` has no outages", mend);
+                }
                 self.link(&link)
             }
             None => DEFAULT_LINK,
@@ -314,7 +318,30 @@ impl<'t> Reader<'t> {
         LinkRule {
             between: (ends.first().copied().unwrap_or(0), ends.get(1).copied().unwrap_or(0)),
             link: self.link(fields),
+            outages: self.outages(fields),
         }
+    }
+
+    fn outages(&mut self, fields: &Fields<'t>) -> Vec<Outage> {
+        let tables = self.tables(fields, "outages", "[[links.outages]]");
+        let mut outages: Vec<Outage> = Vec::new();
+        for fields in &tables {
+            for key in ["from", "until"] {
+                self.needed(fields, key);
+            }
+            let kind = self.word(fields, "kind", OUTAGES).unwrap_or(OutageKind::Cut);
+            let mut time = |key| self.of_kind(&TIME, fields, key, Duration::ZERO..=MONTH);
+            let (Some(from), Some(until)) = (time("from"), time("until")) else { continue };
+            if until <= from {
+                self.problem(fields.at, "an outage ends before it begins", "write an `until` behind `from`");
+            }
+            if outages.last().is_some_and(|before| before.until > from) {
+                let mend = "write them in the order of time, each behind the end of the one before";
+                self.problem(fields.at, "outages overlap", mend);
+            }
+            outages.push(Outage { from, until, kind });
+        }
+        outages
     }
 
     fn link(&mut self, fields: &Fields<'t>) -> Link {
@@ -849,7 +876,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
 const PRIORITY_MAX: u64 = i16::MAX as u64;
-/// 10,000 Gbit/s.
+
 /// How many times as fast as others processors may be.
 pub(crate) const SPEEDS: RangeInclusive<f64> = 0.001..=1_000.0;
 
@@ -861,6 +888,8 @@ pub(super) const LOCKS: &[(&str, ServerLock)] =
 
 pub(super) const KINDS: &[(&str, OperationKind)] =
     &[("read", OperationKind::Read), ("write", OperationKind::Write), ("plain", OperationKind::Plain)];
+
+pub(super) const OUTAGES: &[(&str, OutageKind)] = &[("cut", OutageKind::Cut), ("hold", OutageKind::Hold)];
 
 pub(super) const TARGETS: &[(&str, Target)] = &[("random", Target::Random), ("robin", Target::Robin)];
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::read::{ARCHITECTURES, CACHE_MODES, CHOICES, KINDS, LOCKS};
+use super::read::{ARCHITECTURES, CACHE_MODES, CHOICES, KINDS, LOCKS, OUTAGES};
 use super::*;
 
 /// The file of a scenario: [`read`] gives the scenario back.
@@ -55,6 +55,12 @@ impl File {
             let name = |group: usize| text(&scenario.hosts[group].name);
             self.line("between", format!("[{}, {}]", name(rule.between.0), name(rule.between.1)));
             self.link(&rule.link);
+            for outage in &rule.outages {
+                self.head("[[links.outages]]");
+                self.line("from", time(outage.from));
+                self.line("until", time(outage.until));
+                self.line("kind", word(OUTAGES, outage.kind));
+            }
         }
         for server in &scenario.servers {
             self.server(scenario, server);

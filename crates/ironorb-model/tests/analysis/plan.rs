@@ -352,7 +352,7 @@ fn planned() -> Scenario {
     scenario.servers[0].operations[0].kind = OperationKind::Read;
     scenario.servers.push(server("ledger", 1, None, Vec::new()));
     scenario.servers[1].lanes = vec![Lane { priority: 0, threads: 1 }, Lane { priority: 100, threads: 1 }];
-    scenario.links.push(LinkRule { between: (0, 1), link: link() });
+    scenario.links.push(LinkRule::new((0, 1), link()));
     scenario.classes[0].cache =
         Some(Cache { lag: ms(1), capacity: 1.0, update_octets: 1, mode: CacheMode::Bounded });
     let job = Cycle::Job { architecture: Architecture::Sequential, parts: vec![call(0, 0)], daemon: 1 };

@@ -93,7 +93,7 @@ impl Network {
             state
         });
         // A link that is cut is not asked: what is sent there is held.
-        state.send(&link, now, octets as u64, stream).unwrap_or(Time::NEVER)
+        state.send(&link, &[], now, octets as u64, stream)
     }
 
     pub(super) fn restart_observation(&mut self, now: Time) {
