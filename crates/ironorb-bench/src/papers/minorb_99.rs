@@ -273,14 +273,6 @@ const CONCLUSIONS: &[Conclusion] = &[
         ],
     },
     Conclusion {
-        section: "4, case 1",
-        theirs: "Where memory is not enough, pages cost 24-fold: 12,096 us for a call in place of 520.",
-        number: |_| None,
-        ours: "{}",
-        holds: (0.0, NONE),
-        why: ["", ""],
-    },
-    Conclusion {
         section: "4, case 2",
         theirs: "Throughput grows linearly with the clients as long as there are processors.",
         number: |measured| {

@@ -191,7 +191,7 @@ impl World {
                 let mean = 236.0 * growth * of_twin;
                 rows.push(json!({
                     "kind": "high", "since": "call", "side": side, "clients": clients, "mean_us": mean,
-                    "sd_us": mean * self.of(0.4, 0.1, 0.01), "over_0": {"median": growth},
+                    "sd_us": mean * self.of(0.4, 0.1, 0.01), "max_us": mean * self.of(5.0, 1.5, 5.0), "over_0": {"median": growth},
                 }));
                 let low = self.of(1.0, 1.0 + f64::from(clients) / 10.0, 1.0);
                 rows.push(json!({
@@ -269,18 +269,20 @@ impl World {
         };
         add("case-2", (1..=9).map(rate).collect());
         let mut shares = Vec::new();
-        for (cached, reads, of_papers, of_modern) in [
-            (0, 0, 1.0, 1.5),
-            (0, 50, 1.0, 1.0),
-            (0, 100, 1.0, 1.0),
-            (50, 100, 0.505, 0.2),
-            (100, 0, 1.1, 3.0),
-            (100, 50, 0.55, 1.2),
-            (100, 100, 0.01, 0.1),
+        for (layout, cached, reads, of_papers, of_modern) in [
+            ("one core", 0, 0, 1.0, 1.5),
+            ("one core", 0, 50, 1.0, 1.0),
+            ("one core", 0, 100, 1.0, 1.0),
+            ("one core", 50, 100, 0.505, 0.2),
+            ("one core", 100, 0, 1.1, 3.0),
+            ("one core", 100, 50, 0.55, 1.2),
+            ("one core", 100, 100, 0.01, 0.1),
+            ("a core each", 0, 0, 1.0, 1.5),
+            ("a core each", 100, 0, 1.05, 6.0),
         ] {
             let over = if is_modern { of_modern } else { of_papers };
             shares.push(json!({
-                "kind": "shares", "layout": "one core", "peer": "ironorb", "cached_percent": cached, "read_percent": reads,
+                "kind": "shares", "layout": layout, "peer": "ironorb", "cached_percent": cached, "read_percent": reads,
                 "raw": {"median_us": 600.0}, "subject": {"median_us": 600.0 * over}, "over_raw": {"median": over},
             }));
         }
