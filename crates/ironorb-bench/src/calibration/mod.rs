@@ -4,7 +4,7 @@
 //! switch to the thread that was woken, half at either side. How a side's time divides into steps is what the ORB's probes
 //! say, where a build has them, with their cost taken off; else what plain sockets and a call within the process say.
 //!
-//! Placements are pinned. What is called differs from what `ironorb sim validate` calls.
+//! Placements are pinned. `ironorb sim validate` has other numbers of objects, other mixes of operations and other numbers of clients.
 
 mod calls;
 mod networks;

@@ -45,15 +45,13 @@ pub(super) enum Place {
     OneHost,
     /// With the servers on a second host, if there is one.
     TwoHosts,
-    /// On this host, by the program that has probes.
-    Probes,
     /// As on two hosts, by the program that has probes.
     ProbesOnTwoHosts,
 }
 
 impl Place {
     pub(super) fn needs_probes(self) -> bool {
-        matches!(self, Place::Probes | Place::ProbesOnTwoHosts)
+        self == Place::ProbesOnTwoHosts
     }
 
     pub(super) fn has_two_hosts(self) -> bool {

@@ -268,7 +268,10 @@ fn a_program_without_probes_says_how_to_get_one_with_them() {
         Runner { is_quick: true, class: "other".to_owned(), hosts: None, probes: Err("it needs".to_owned()) };
     let of = |place| configurations().find(|configuration| configuration.place == place).unwrap();
     let files = || ["new", "log"].map(PathBuf::from);
-    let done = runner.run(of(Place::Probes), 0, files()).unwrap();
+    let done = runner.run(of(Place::ProbesOnTwoHosts), 0, files()).unwrap();
     assert_eq!(done.unwrap_err(), "it needs");
-    assert!(runner.commands(of(Place::Probes))[0].starts_with("ironorb-probes bench latency --breakdown"));
+    assert!(
+        runner.commands(of(Place::ProbesOnTwoHosts))[0]
+            .starts_with("ironorb-probes bench latency --breakdown")
+    );
 }

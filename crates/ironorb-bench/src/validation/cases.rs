@@ -348,7 +348,7 @@ fn shares(row: &Row, profile: &Profile, options: &Validate) -> Result<Option<Vec
 
 fn lags(row: &Row, profile: &Profile, _: &Validate) -> Result<Option<Vec<Foreseen>>, BenchError> {
     let lag = Duration::from_micros(number(row, "lag_us") as u64);
-    let situation = Situation { placement: Placement::OneCore, objects: 10_000, ..Situation::default() };
+    let situation = Situation { placement: Placement::OneCore, objects: 30_000, ..Situation::default() };
     let mut scenario = empty("lags", dwell(profile, &situation)?, Duration::from_millis(500));
     scenario.hosts = vec![host("writer and server", 1), host("reader", 1)];
     let mut items = server("items", 0, None, vec![operation("value", 0, 4), operation("write", 4, 0)]);
@@ -483,6 +483,7 @@ mod tests {
                 orb: text(),
                 method: text(),
                 load: 0.0,
+                others_percent: 0.0,
                 is_quick: true,
             },
             sleep: None,

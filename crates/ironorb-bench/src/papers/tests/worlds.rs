@@ -191,7 +191,7 @@ impl World {
                 let mean = 236.0 * growth * of_twin;
                 rows.push(json!({
                     "kind": "high", "since": "call", "side": side, "clients": clients, "mean_us": mean,
-                    "sd_us": mean * self.of(0.4, 0.1, 0.01), "max_us": mean * self.of(5.0, 1.5, 5.0), "over_0": {"median": growth},
+                    "sd_us": mean * self.of(0.4, 0.1, 0.01 + f64::from(clients) / 5_000.0), "max_us": mean * self.of(5.0, 1.5, 5.0), "over_0": {"median": growth},
                 }));
                 let low = self.of(1.0, 1.0 + f64::from(clients) / 10.0, 1.0);
                 rows.push(json!({
