@@ -1,7 +1,10 @@
 //! Connections, and the links under them.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use ironorb::engine::ConnectionId;
-use ironorb_model::scenario::{Link, Scenario};
+use ironorb_model::scenario::{Link, LinkRule, Scenario};
 use ironorb_model::{
     ConnectionThread, LinkState, Place, Queue, Random, ResourceObservations, Stream, Table, Time, resources,
 };
@@ -44,6 +47,8 @@ pub(super) enum Toward {
 pub(super) struct Links {
     random: Random,
     kinds: Vec<Link>,
+    /// Of each rule, when nothing leaves.
+    closed: Vec<Vec<Range<Duration>>>,
     directions: Vec<Direction>,
     numbers: Table<(HostNumber, HostNumber), u32>,
 }
@@ -64,6 +69,7 @@ impl Links {
         Links {
             random: Random::stream(seed, 0),
             kinds: rules.chain([scenario.default_link, Link::WITHIN_A_HOST]).collect(),
+            closed: scenario.links.iter().map(LinkRule::closed).collect(),
             directions: Vec::new(),
             numbers: Table::default(),
         }
@@ -117,8 +123,8 @@ impl World<'_> {
         let Direction { state, kind, .. } = &mut self.links.directions[links[toward as usize] as usize];
         let link = &self.links.kinds[*kind as usize];
         let stream = &mut streams[toward as usize];
-        let outages = self.scenario.outages_of(*kind as usize);
-        let at = state.send(link, outages, now, bytes.len() as u64, stream);
+        let closed = self.links.closed.get(*kind as usize).map_or(&[][..], Vec::as_slice);
+        let at = state.send(link, closed, now, bytes.len() as u64, stream);
         let segment = Segment { wire, toward, bytes };
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(segment)),

@@ -1,9 +1,10 @@
 //! What carries messages from one host to another.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
-use crate::scenario::{Link, Outage};
+use crate::scenario::Link;
 use crate::{Random, ResourceObservations, Time};
 
 /// How far a connection's octets have come on a link: TCP passes on what comes in the order in which it was sent. Each
@@ -52,19 +53,20 @@ impl LinkState {
         }
     }
 
-    /// Sends octets over a connection, of a link that has these outages. Returns when the last one arrives.
+    /// Sends octets over a connection. Returns when the last one arrives. `closed` are the times in which nothing leaves, from the
+    /// beginning of the run on.
     #[inline]
     pub fn send(
         &mut self,
         link: &Link,
-        outages: &[Outage],
+        closed: &[Range<Duration>],
         now: Time,
         octets: u64,
         stream: &mut Stream,
     ) -> Time {
         self.messages += 1;
         self.octets += octets;
-        let leaves = if outages.is_empty() { now } else { self.leave(link, outages, now) };
+        let leaves = if closed.is_empty() { now } else { self.leave(closed, now) };
         if link.bandwidth.is_none() && !is_uncertain(link) {
             let packets = packets_of(link, octets);
             self.wire_octets += octets + packets * u64::from(link.packet_overhead);
@@ -82,18 +84,12 @@ impl LinkState {
 
     /// When what is sent now begins to leave, and nothing before it.
     #[cold]
-    fn leave(&mut self, link: &Link, outages: &[Outage], now: Time) -> Time {
-        let mut at = now;
-        // They are in the order of time. The next one may begin before TCP's next try.
-        for outage in outages {
-            if (Time::ZERO + outage.from..Time::ZERO + outage.until).contains(&at) {
-                at = Time::ZERO + outage.leaves(link);
-            }
-        }
-        if at > now {
-            self.free_at = self.free_at.max(at);
-        }
-        at
+    fn leave(&mut self, closed: &[Range<Duration>], now: Time) -> Time {
+        let since = now.since(Time::ZERO);
+        let Some(closed) = closed.iter().find(|closed| closed.contains(&since)) else { return now };
+        let leaves = Time::ZERO + closed.end;
+        self.free_at = self.free_at.max(leaves);
+        leaves
     }
 
     /// Forgets what was observed, and observes from now on.
@@ -209,7 +205,7 @@ const RETRANSMISSION_MAX: Duration = Duration::from_secs(120);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::OutageKind;
+    use crate::scenario::{LinkRule, Outage, OutageKind};
 
     const LINK: Link = Link {
         latency: Duration::from_micros(100),
@@ -303,14 +299,15 @@ mod tests {
             until: Duration::from_micros(until),
             kind,
         };
-        let outages = [outage(1_000, 2_000, OutageKind::Hold), outage(5_000, 6_000, OutageKind::Cut)];
+        let outages = vec![outage(1_000, 2_000, OutageKind::Hold), outage(5_000, 6_000, OutageKind::Cut)];
         for bandwidth in [LINK.bandwidth, None] {
             let link = Link { bandwidth, ..LINK };
+            let closed = LinkRule { outages: outages.clone(), ..LinkRule::new((0, 1), link) }.closed();
             // 100 octets with their header leave in as many microseconds, or at once.
             let takes = if bandwidth.is_some() { 100 } else { 0 };
             let (mut state, mut stream) = (state(), Stream::default());
             let mut arrives =
-                |now| state.send(&link, &outages, at(now), 50, &mut stream).as_ns() / 1_000 - takes - 100;
+                |now| state.send(&link, &closed, at(now), 50, &mut stream).as_ns() / 1_000 - takes - 100;
             assert_eq!(arrives(999), 999, "what is under way arrives");
             assert_eq!(arrives(1_200), 2_000);
             assert_eq!(arrives(1_300), 2_000 + takes, "in its order");
@@ -319,9 +316,9 @@ mod tests {
             assert_eq!(arrives(20_000), 20_000);
         }
         // TCP's next try falls into another outage.
-        let outages = [outages[1], outage(15_500, 17_000, OutageKind::Hold)];
-        let (mut state, mut stream) = (state(), Stream::default());
-        assert_eq!(state.send(&LINK, &outages, at(5_500), 50, &mut stream), at(17_200));
+        let outages = vec![outages[1], outage(15_500, 17_000, OutageKind::Hold)];
+        let rule = LinkRule { outages, ..LinkRule::new((0, 1), LINK) };
+        assert_eq!(rule.closed(), [Duration::from_micros(5_000)..Duration::from_micros(17_000)]);
     }
 
     #[test]

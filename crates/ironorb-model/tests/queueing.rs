@@ -629,7 +629,7 @@ fn outages_of_links_hold_calls_up() {
         let seen = run(&text, 1, Duration::ZERO);
         let response = &seen.classes[0].response;
         // Calls of 2 ms follow on each other. The reply of the fifth leaves at 9 ms; the sixth begins at 10.
-        assert_eq!(response.min() / 100_000, 20, "{kind}");
+        assert!(response.min().abs_diff(2_000_000) < 4_000, "{kind}: {}", response.min());
         assert!(response.max().abs_diff(longest) < longest / 500, "{kind}: {}", response.max());
     }
 }

@@ -329,10 +329,9 @@ impl Hosts {
             }
             for (place, a) in self.of_group(from, scenario) {
                 for (_, b) in self.of_group(to, scenario).filter(|(other, _)| *other != place) {
-                    for outage in &rule.outages {
-                        let leaves = outage.leaves(&rule.link);
-                        sim.inflict_after(PREPARATION + outage.from, &Fault::Cut(a.clone(), b.clone()));
-                        sim.inflict_after(PREPARATION + leaves, &Fault::Join(a.clone(), b.clone()));
+                    for closed in rule.closed() {
+                        sim.inflict_after(PREPARATION + closed.start, &Fault::Cut(a.clone(), b.clone()));
+                        sim.inflict_after(PREPARATION + closed.end, &Fault::Join(a.clone(), b.clone()));
                     }
                 }
             }
@@ -374,7 +373,9 @@ fn host_names(scenario: &Scenario) -> Vec<String> {
         for number in 0..group.count {
             let name = if group.count == 1 { group.name.clone() } else { format!("{}-{number}", group.name) };
             let is_one = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '-');
-            let is_good = is_one && !name.is_empty() && name != "localhost" && !names.contains(&name);
+            // `test` is the host of whoever simulates.
+            let is_taken = ["localhost", "test"].contains(&&*name) || names.contains(&name);
+            let is_good = is_one && !name.is_empty() && !is_taken;
             let other = format!("host--{}", names.len());
             names.push(if is_good { name } else { other });
         }

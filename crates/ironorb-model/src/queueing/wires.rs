@@ -1,7 +1,10 @@
 //! Connections, the links under them, and the messages that they carry.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use super::world::{Event, Task, World};
-use crate::scenario::{Link, Scenario};
+use crate::scenario::{Link, LinkRule, Scenario};
 use crate::{
     ConnectionThread, LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources,
 };
@@ -33,6 +36,8 @@ pub(super) struct Links {
     random: Random,
     /// Those of the scenario's rules, and the default one.
     kinds: Vec<Link>,
+    /// Of each rule, when nothing leaves.
+    closed: Vec<Vec<Range<Duration>>>,
     states: Vec<LinkInUse>,
     numbers: Table<(u32, u32), u32>,
 }
@@ -51,6 +56,7 @@ impl Links {
         Links {
             random: Random::stream(seed, 0),
             kinds: rules.chain([scenario.default_link]).collect(),
+            closed: scenario.links.iter().map(LinkRule::closed).collect(),
             states: Vec::new(),
             numbers: Table::default(),
         }
@@ -107,8 +113,8 @@ impl World<'_> {
         }
         let LinkInUse { state, kind, .. } = &mut self.links.states[link as usize];
         let link = &self.links.kinds[*kind as usize];
-        let outages = self.scenario.outages_of(*kind as usize);
-        let at = state.send(link, outages, now, octets, &mut streams[toward as usize]);
+        let closed = self.links.closed.get(*kind as usize).map_or(&[][..], Vec::as_slice);
+        let at = state.send(link, closed, now, octets, &mut streams[toward as usize]);
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(then)),
             false => self.ready.push_back(then),

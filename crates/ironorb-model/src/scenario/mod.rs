@@ -7,6 +7,7 @@ mod problem;
 mod read;
 mod write;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::PauseTimes;
@@ -107,7 +108,7 @@ pub struct Outage {
 /// What becomes of what is sent while nothing passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutageKind {
-    /// It is lost, and leaves when TCP tries again: [`Link::retransmit_after`] after the end.
+    /// It is lost, and leaves when TCP tries again: [`Link::retransmit_after`] after the end. Nothing else leaves before.
     Cut,
     /// It is held, and leaves at the end.
     Hold,
@@ -437,12 +438,6 @@ impl Scenario {
         self.link_rule_between(from, to).map_or(&self.default_link, |rule| &self.links[rule].link)
     }
 
-    /// The outages of links of a rule, by its index; none of other links.
-    #[inline]
-    pub fn outages_of(&self, rule: usize) -> &[Outage] {
-        self.links.get(rule).map_or(&[], |rule| &rule.outages)
-    }
-
     /// The index of the rule for the link between hosts of two groups; `None` for the default link.
     pub fn link_rule_between(&self, from: usize, to: usize) -> Option<usize> {
         let is_it = |rule: &LinkRule| rule.between == (from, to) || rule.between == (to, from);
@@ -451,6 +446,20 @@ impl Scenario {
 }
 
 impl LinkRule {
+    /// The times in which nothing leaves, from the beginning of a run on: outages, and what TCP waits after a cut. They are in their
+    /// order, and none touches another.
+    pub fn closed(&self) -> Vec<Range<Duration>> {
+        let mut closed: Vec<Range<Duration>> = Vec::new();
+        for outage in &self.outages {
+            let leaves = outage.leaves(&self.link);
+            match closed.last_mut() {
+                Some(last) if last.end >= outage.from => last.end = last.end.max(leaves),
+                _ => closed.push(outage.from..leaves),
+            }
+        }
+        closed
+    }
+
     /// A link that always passes what is sent.
     pub fn new(between: (usize, usize), link: Link) -> LinkRule {
         LinkRule { between, link, outages: Vec::new() }
