@@ -109,6 +109,10 @@ fn every_output_says_where_it_comes_from() {
         }
         assert!(!output.contains("NaN"), "{output}");
     }
+    let csv = report::experiments_csv(&experiments, &origin);
+    for figure in [",utilisation,", ",queue_mean,", ",queue_max,", ",failed_per_s,0,"] {
+        assert!(csv.contains(figure), "{figure}: {csv}");
+    }
     let csv = report::comparison_csv(&compared, &origin);
     let of_response = format!("\nL0,abc123,77,2,{digest},");
     assert!(csv.contains(&of_response), "{csv}");

@@ -29,6 +29,7 @@ pub fn experiments_csv(experiments: &[Experiment], origin: &Origin) -> String {
         for (class, name) in names.iter().map(|class| class.name.as_str()).enumerate() {
             line(name, "throughput_per_s", experiment.throughput(class));
             line(name, "response_s", experiment.response(class));
+            line(name, "failed_per_s", experiment.failed(class));
             let all = [
                 ("response", experiment.all_responses(class)),
                 ("staleness", experiment.all_staleness(class)),
@@ -49,8 +50,15 @@ pub fn experiments_csv(experiments: &[Experiment], origin: &Origin) -> String {
                 line(name, "cache_probes_carried_per_s", carried);
             }
         }
+        let span = experiment.runs.first().map_or(1.0, |run| run.span.as_secs_f64());
         for resource in resources(experiment) {
-            line(&resource.name, "utilisation", experiment.utilisation(&resource.name));
+            let name = &resource.name;
+            line(name, "utilisation", experiment.of_resource(name, |it| it.utilisation));
+            line(name, "queue_mean", experiment.of_resource(name, |it| it.queue_mean));
+            line(name, "queue_max", experiment.of_resource(name, |it| it.queue_max as f64));
+            if name.starts_with("link ") {
+                line(name, "octets_per_s", experiment.of_resource(name, |it| it.octets as f64 / span));
+            }
         }
         line("all links", "octets_per_s", experiment.octets_per_second());
     }

@@ -133,11 +133,8 @@ fn experiment_section(page: &mut String, experiment: &Experiment, origin: &Origi
     page.push_str(&plot.html());
     let mut table = Table::new(&["resource", "used", "", "queue", "at most", "octets/s"]);
     for resource in resources(experiment) {
-        let of_runs = |of: fn(&crate::ResourceObservations) -> f64| {
-            let all = runs.iter().flat_map(|run| &run.resources);
-            let values: Vec<f64> = all.filter(|it| it.name == resource.name).map(of).collect();
-            Interval::of(&values, experiment.confidence).mean
-        };
+        let of_runs =
+            |figure: fn(&ResourceObservations) -> f64| experiment.of_resource(&resource.name, figure).mean;
         let used = of_runs(|it| it.utilisation);
         let most = runs.iter().flat_map(|run| &run.resources).filter(|it| it.name == resource.name);
         let is_link = resource.name.starts_with("link ");

@@ -60,10 +60,8 @@ fn experiment_value(experiment: &Experiment) -> Value {
         })
     });
     let resources = resources(experiment).map(|resource| {
-        let mean = |of: fn(&crate::ResourceObservations) -> f64| {
-            let all = experiment.runs.iter().flat_map(|run| &run.resources);
-            let values: Vec<f64> = all.filter(|it| it.name == resource.name).map(of).collect();
-            interval(&Interval::of(&values, experiment.confidence))
+        let mean = |figure: fn(&ResourceObservations) -> f64| {
+            interval(&experiment.of_resource(&resource.name, figure))
         };
         json!({
             "name": resource.name,

@@ -25,7 +25,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::scenario::{Scenario, WarmUp};
-use crate::{Digest, Observations};
+use crate::{Digest, Observations, ResourceObservations};
 
 pub use compare::{Comparison, Difference, compare};
 pub use csv::{comparison_csv, experiments_csv};
@@ -143,6 +143,11 @@ impl Experiment {
         self.interval(|run| Some(run.classes[class].completed as f64 / run.span.as_secs_f64()))
     }
 
+    /// Cycles of a class that failed in a second.
+    pub fn failed(&self, class: usize) -> Interval {
+        self.interval(|run| Some(run.classes[class].failed as f64 / run.span.as_secs_f64()))
+    }
+
     /// The share of a class's reads that a cache answered; of no run if there were none.
     pub fn hits(&self, class: usize) -> Interval {
         self.interval(|run| {
@@ -164,12 +169,9 @@ impl Experiment {
         [of(|seen| seen.cache_probes), of(|seen| seen.cache_probes_carried)]
     }
 
-    /// How much of a resource is used.
-    pub fn utilisation(&self, resource: &str) -> Interval {
-        self.interval(|run| {
-            let of_it = run.resources.iter().find(|it| it.name == resource);
-            of_it.map(|it| it.utilisation)
-        })
+    /// A figure of a resource, by its name: its use, its queue, its octets.
+    pub fn of_resource(&self, name: &str, figure: impl Fn(&ResourceObservations) -> f64) -> Interval {
+        self.interval(|run| run.resources.iter().find(|it| it.name == name).map(&figure))
     }
 
     /// Response times of a class in all runs, in nanoseconds.
@@ -215,7 +217,7 @@ const PERCENTILES: [(f64, &str); 5] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (1.0, "max")];
 
 /// A name for each resource of an experiment, in its order.
-fn resources(experiment: &Experiment) -> impl Iterator<Item = &crate::ResourceObservations> {
+fn resources(experiment: &Experiment) -> impl Iterator<Item = &ResourceObservations> {
     experiment.runs.first().into_iter().flat_map(|run| &run.resources)
 }
 

@@ -137,12 +137,9 @@ fn classes(text: &mut String, experiment: &Experiment) {
 fn used(text: &mut String, experiment: &Experiment) {
     let mut grid = Grid::new(&["resource", "used", "+-", "queue", "at most", "octets/s"]);
     for resource in resources(experiment) {
-        let used = experiment.utilisation(&resource.name);
-        let of_runs = |of: fn(&crate::ResourceObservations) -> f64| {
-            let all = experiment.runs.iter().flat_map(|run| &run.resources);
-            let values: Vec<f64> = all.filter(|it| it.name == resource.name).map(of).collect();
-            Interval::of(&values, experiment.confidence)
-        };
+        let of_runs =
+            |figure: fn(&ResourceObservations) -> f64| experiment.of_resource(&resource.name, figure);
+        let used = of_runs(|it| it.utilisation);
         let most = experiment.runs.iter().flat_map(|run| &run.resources);
         let most = most.filter(|it| it.name == resource.name).map(|it| it.queue_max).max().unwrap_or(0);
         let span = experiment.runs.first().map_or(1.0, |run| run.span.as_secs_f64());
