@@ -284,8 +284,9 @@ fn be_simulation(
 
 /// Has a run keep what the variables ask for.
 fn recording(mut state: State, name: &str, seed: u64) -> State {
-    state.trace = env::var_os(TRACE).map(|_| String::new());
-    let about = About { level: "L2", name, seed, commit: option_env!("IRONORB_COMMIT").unwrap_or_default() };
+    let commit = option_env!("IRONORB_COMMIT").unwrap_or_default();
+    state.trace = env::var_os(TRACE).map(|_| format!("level L2, {name}, seed {seed}, commit {commit}\n"));
+    let about = About { level: "L2", name, seed, commit };
     let begin = |_| Capture::begin(Vec::new(), &about, SEGMENT_OCTETS);
     state.capture = env::var_os(PCAPNG).and_then(|path| begin(path).ok());
     state

@@ -134,6 +134,27 @@ fn a_program_that_fails_fails_the_test_however_that_waits() {
 
 #[ironorb_sim::test(seeds = 1)]
 #[ignore = "fails on purpose"]
+fn the_test_waits_for_what_a_failed_program_would_have_done(sim: &mut Sim) {
+    let clock = sim.host("clock", || {
+        loop {
+            thread::sleep(Duration::from_secs(60));
+        }
+    });
+    let host = sim.host("host", || panic!("no disk"));
+    sim.start(&clock);
+    sim.start(&host);
+    let (_sender, receiver) = mpsc::channel::<()>();
+    let _ = receiver.recv();
+}
+
+#[test]
+fn a_test_that_waits_for_a_failed_program_ends() {
+    let output = failure("harness::the_test_waits_for_what_a_failed_program_would_have_done");
+    assert!(output.contains("the program of host has panicked: no disk"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
 fn the_test_waits_for_nobody(_: &mut Sim) {
     let (_sender, receiver) = mpsc::channel::<()>();
     let _ = receiver.recv();

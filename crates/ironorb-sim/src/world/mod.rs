@@ -77,6 +77,8 @@ pub(crate) struct State {
     pub(crate) preempts: f64,
     pub(crate) counts: Counts,
     pub(crate) failure: Option<String>,
+    /// When that was.
+    failed_at: Option<Time>,
     /// Hosts whose programs the test's thread is to start.
     pub(crate) starting: VecDeque<HostId>,
     /// The test's thread lets others run, and is told of what fails.
@@ -164,6 +166,7 @@ impl State {
             preempts: 0.01,
             counts: Counts::default(),
             failure: None,
+            failed_at: None,
             starting: VecDeque::new(),
             test_listens: false,
             goal: None,

@@ -234,6 +234,13 @@ impl State {
     /// As [`choose`](Self::choose). If nothing is left to happen, the run has failed, and the first thread runs to tell of it. If
     /// that waits for others itself, the process ends.
     pub(crate) fn choose_or_fail(&mut self) -> ThreadId {
+        let is_long_ago = |at: Time| self.now().since(at) > FAILED_MAX;
+        if !self.test_listens
+            && self.failed_at.is_some_and(is_long_ago)
+            && let Some(failure) = &self.failure
+        {
+            crate::calls::end_process_with(failure);
+        }
         self.choose().unwrap_or_else(|| {
             let waiting = self.who_waits();
             let stands = format!("nothing is left to happen, and threads wait:\n{waiting}");
@@ -257,6 +264,8 @@ impl State {
     /// The run has failed: the test's thread hears of it.
     pub(crate) fn fail(&mut self, failure: String) {
         self.failure.get_or_insert(failure);
+        let now = self.now();
+        self.failed_at.get_or_insert(now);
         self.tell_test();
     }
 
@@ -359,3 +368,6 @@ impl State {
         lines.collect()
     }
 }
+
+/// How long a run goes on after something has failed, if the test's thread waits for something else.
+const FAILED_MAX: Duration = Duration::from_secs(86_400);
