@@ -68,6 +68,27 @@ fn deployments_are_predicted(profile: &str, json: &str) {
     // Whatever the machine does: a replay makes the calls that were recorded, and no others.
     let replay: Vec<&Value> = figures.iter().filter(|figure| figure["place"] == "replay").collect();
     assert!(replay.len() == 2 && replay.iter().all(|figure| figure["holds"] == true), "{replay:?}");
+    // The file has what predicts the same again.
+    let again = format!("{json}.again");
+    let line = [
+        "sim",
+        "validate",
+        profile,
+        "--quick",
+        "--cases",
+        "deployment",
+        "--measured",
+        json,
+        "--json",
+        &again,
+    ];
+    run(line).expect();
+    let judged: Value = serde_json::from_str(&std::fs::read_to_string(&again).unwrap()).unwrap();
+    let judged = judged["cases"][0]["figures"].as_array().unwrap();
+    let told = |figures: &[Value]| -> Vec<[Value; 3]> {
+        figures.iter().map(|it| ["place", "what", "simulated"].map(|key| it[key].clone())).collect()
+    };
+    assert_eq!(told(judged), told(&figures[2..]));
     let ratios = all["cases"][0]["ratios"].as_array().unwrap();
     assert_eq!(ratios.len(), 2 * 2 * 6, "{ratios:?}");
     let of = |ratio: &Value, key: &str| ratio[key].as_str().unwrap().split(": ").map(str::to_owned).collect();

@@ -13,10 +13,11 @@ use ironorb_baseline::relay::{Relay, RelayPort};
 use ironorb_model::queueing;
 use ironorb_model::record::{ArrivalsOf, Recording, WorkloadOptions, workload};
 use ironorb_model::scenario::{
-    Arrivals, Call, Cycle, HostGroup, Link, LinkRule, Replications, Scenario, WarmUp,
+    self, Arrivals, Call, Cycle, HostGroup, Link, LinkRule, Replications, Scenario, WarmUp,
 };
 
 use super::compare::{Bar, Compared, ratios};
+use super::measured::Earlier;
 use super::scenes::{Seen, simulate};
 use super::two_tiers::{BACK, CLASSES, CLIENTS, FRONT, Measured, Setup};
 use super::{Outcome, Validate};
@@ -77,8 +78,20 @@ const DEPLOYMENTS: [Deployment; 7] = [
 const SECONDS: f64 = 40.0;
 const QUICK_SECONDS: f64 = 0.5;
 
-/// Runs the case.
-pub(super) fn run(options: &Validate) -> Result<Outcome, BenchError> {
+/// What the recorded deployment and the others have shown.
+struct Course {
+    /// What the replay of the recording has to give exactly.
+    replayed: Vec<Compared>,
+    /// The recorded deployment, as its recording tells it.
+    recorded: Scenario,
+    /// What each was predicted to do, by class.
+    predicted: Vec<Vec<Seen>>,
+    /// What each has done in both measurements, by class.
+    measured: Vec<Vec<[Measured; 2]>>,
+}
+
+/// Runs the case, or judges what an earlier run has measured.
+pub(super) fn run(options: &Validate, earlier: Option<&Earlier>) -> Result<Outcome, BenchError> {
     let mut outcome = Outcome {
         name: NAME,
         title: "a system of two tiers, and deployments that its recording predicts",
@@ -88,14 +101,37 @@ pub(super) fn run(options: &Validate) -> Result<Outcome, BenchError> {
         figures: Vec::new(),
         ratios: Vec::new(),
         missing: None,
+        scenario: None,
     };
-    if options.measured.is_some() {
-        outcome.missing = Some("its predictions come from a recording that it makes itself".to_owned());
-        return Ok(outcome);
+    let course = match earlier {
+        Some(earlier) => measured_before(earlier)?,
+        None => measured_now(options)?,
+    };
+    let course = match course {
+        Ok(course) => course,
+        Err(why) => return Ok(Outcome { missing: Some(why), ..outcome }),
+    };
+    outcome.figures = course.replayed;
+    for ((deployment, measured), predicted) in DEPLOYMENTS.iter().zip(&course.measured).zip(&course.predicted)
+    {
+        for ((class, measured), seen) in CLASSES.iter().zip(measured).zip(predicted) {
+            outcome.figures.extend(compared(&place_of(deployment, class.name), *measured, *seen));
+        }
     }
+    // Of each class to what it is as recorded. The replay has no ratio.
+    let judged: Vec<&Compared> = outcome.figures.iter().filter(|it| it.bar == Bar::Mean).collect();
+    let of_recorded = 2 * CLASSES.len();
+    let pairs = judged.iter().enumerate().skip(of_recorded);
+    let pairs = pairs.map(|(number, one)| [judged[number % of_recorded].clone(), (*one).clone()]);
+    outcome.ratios = pairs.flat_map(|pair| ratios(&pair)).collect();
+    outcome.scenario = Some(scenario::write(&course.recorded));
+    Ok(outcome)
+}
+
+/// Records the first deployment, predicts all of them, and builds and measures each twice. Else why not.
+fn measured_now(options: &Validate) -> Result<Result<Course, String>, BenchError> {
     let [first, second, ..] = cores()[..] else {
-        outcome.missing = Some("it needs two processors".to_owned());
-        return Ok(outcome);
+        return Ok(Err("it needs two processors".to_owned()));
     };
     let seconds = if options.quick { QUICK_SECONDS } else { SECONDS };
     let site = |seed| Site { front: first, others: second, seconds, seed };
@@ -105,31 +141,59 @@ pub(super) fn run(options: &Validate) -> Result<Outcome, BenchError> {
     let recording = Recording::read_files([folder.path()]).map_err(unusable)?;
     recording.notes.iter().for_each(|note| crate::note(format_args!("{NAME}: {note}")));
     crate::note(format_args!("{NAME}: predicting"));
-    outcome.figures = replayed(&recording)?.into();
-    let closed = closed(&recording);
+    let replayed = replayed(&recording)?.into();
+    let recorded = closed(&recording);
     // All before any of them is built.
-    let predicted: Vec<Vec<Seen>> =
-        DEPLOYMENTS.iter().map(|it| it.predict(&closed)).collect::<Result<_, _>>()?;
+    let predicted = predictions(&recorded)?;
     for deployment in &DEPLOYMENTS[1..] {
         crate::note(format_args!("{NAME}: first measurement of {}", deployment.name));
         firsts.push(deployment.measure(site(1), None)?);
     }
-    for (number, deployment) in DEPLOYMENTS.iter().enumerate() {
+    let mut measured = Vec::new();
+    for (deployment, first) in DEPLOYMENTS.iter().zip(firsts) {
         crate::note(format_args!("{NAME}: second measurement of {}", deployment.name));
         let again = deployment.measure(site(2), None)?;
-        for (class, it) in CLASSES.iter().enumerate() {
-            let place = format!("{}: {}", deployment.name, it.name);
-            let (one, other) = (firsts[number][class], again[class]);
-            outcome.figures.extend(compared(&place, [one, other], predicted[number][class]));
-        }
+        measured.push(first.into_iter().zip(again).map(|(one, other)| [one, other]).collect());
     }
-    // Of each class to what it is as recorded. The replay has no ratio.
-    let judged: Vec<&Compared> = outcome.figures.iter().filter(|it| it.bar == Bar::Mean).collect();
-    let of_recorded = 2 * CLASSES.len();
-    let pairs = judged.iter().enumerate().skip(of_recorded);
-    let pairs = pairs.map(|(number, one)| [judged[number % of_recorded].clone(), (*one).clone()]);
-    outcome.ratios = pairs.flat_map(|pair| ratios(&pair)).collect();
-    Ok(outcome)
+    Ok(Ok(Course { replayed, recorded, predicted, measured }))
+}
+
+/// Takes the measurements of an earlier run, and predicts anew by the scenario of its recording. Else why not.
+fn measured_before(earlier: &Earlier) -> Result<Result<Course, String>, BenchError> {
+    let Some(stored) = earlier.stored(NAME) else { return Ok(Err("the file has nothing of it".to_owned())) };
+    let Some(text) = &stored.scenario else {
+        return Ok(Err("the file has no scenario of its recording".to_owned()));
+    };
+    let recorded = scenario::read(text, NAME).ok().and_then(|all| all.into_iter().next());
+    let recorded = recorded.ok_or_else(|| unusable("the scenario in the file cannot be read"))?;
+    let of_class = |deployment: &Deployment, class: &str| -> Result<[Measured; 2], BenchError> {
+        let place = place_of(deployment, class);
+        let twice = |what| {
+            stored.twice(&place, what).ok_or_else(|| unusable(format!("the file has no {what} of {place}")))
+        };
+        let [response, rate, p99] = [twice("R")?, twice("X")?, twice("p99")?];
+        Ok([0, 1].map(|which| Measured {
+            completed: 0,
+            response_ms: response[which],
+            calls_a_second: rate[which],
+            p99_ms: p99[which],
+        }))
+    };
+    let of_deployment = |deployment: &Deployment| -> Result<Vec<_>, BenchError> {
+        CLASSES.iter().map(|class| of_class(deployment, class.name)).collect()
+    };
+    let measured = DEPLOYMENTS.iter().map(of_deployment).collect::<Result<Vec<_>, _>>()?;
+    let predicted = predictions(&recorded)?;
+    Ok(Ok(Course { replayed: Vec::new(), recorded, predicted, measured }))
+}
+
+fn predictions(recorded: &Scenario) -> Result<Vec<Vec<Seen>>, BenchError> {
+    DEPLOYMENTS.iter().map(|it| it.predict(recorded)).collect()
+}
+
+/// What a figure is of.
+fn place_of(deployment: &Deployment, class: &str) -> String {
+    format!("{}: {class}", deployment.name)
 }
 
 fn unusable(why: impl std::fmt::Display) -> BenchError {

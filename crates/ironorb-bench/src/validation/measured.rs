@@ -33,6 +33,9 @@ struct EarlierMachine {
 pub(super) struct EarlierCase {
     name: String,
     figures: Vec<EarlierFigure>,
+    /// What its predictions came from, if that was measured as well.
+    #[serde(default)]
+    pub(super) scenario: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -64,7 +67,18 @@ impl Earlier {
     }
 
     pub(super) fn case(&self, name: &str) -> Option<Measured> {
-        self.cases.iter().find(|case| case.name == name).cloned().map(Measured::Earlier)
+        self.stored(name).cloned().map(Measured::Earlier)
+    }
+
+    pub(super) fn stored(&self, name: &str) -> Option<&EarlierCase> {
+        self.cases.iter().find(|case| case.name == name)
+    }
+}
+
+impl EarlierCase {
+    /// A figure of a place, as both measurements have it.
+    pub(super) fn twice(&self, place: &str, what: &str) -> Option<[f64; 2]> {
+        self.figures.iter().find(|it| it.place == place && it.what == what).map(|it| it.measured)
     }
 }
 
@@ -95,8 +109,7 @@ impl Measured {
             }
             Measured::Earlier(earlier) => {
                 let place = place_of(case, row);
-                let is_it = |it: &&EarlierFigure| it.place == place && it.what == foreseen.what;
-                earlier.figures.iter().find(is_it).map(|it| it.measured)
+                earlier.twice(&place, foreseen.what)
             }
         }
     }

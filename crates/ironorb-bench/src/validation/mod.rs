@@ -89,6 +89,9 @@ struct Outcome {
     ratios_to: &'static str,
     /// Why there is nothing.
     missing: Option<String>,
+    /// What the predictions come from, as a scenario file, if that was measured as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario: Option<String>,
 }
 
 /// Runs the cases, and writes the requested files. Blocks.
@@ -124,7 +127,7 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
     for case in select(all, &options.cases, |case| case.map_or(deployment::NAME, |it| it.name).to_owned())? {
         validation.cases.push(match case {
             Some(case) => run(case, &profile, options, earlier.as_ref())?,
-            None => deployment::run(options)?,
+            None => deployment::run(options, earlier.as_ref())?,
         });
         // After each case: a later one that fails takes nothing of it.
         validation.machine.end();
@@ -167,6 +170,7 @@ fn run(
         ratios: Vec::new(),
         ratios_to: "the row before",
         missing: None,
+        scenario: None,
     };
     let measured = match earlier {
         Some(earlier) => earlier.case(case.name).ok_or_else(|| "the file has nothing of it".to_owned()),
