@@ -263,9 +263,10 @@ impl State {
 
     /// The run has failed: the test's thread hears of it.
     pub(crate) fn fail(&mut self, failure: String) {
+        if self.failure.is_none() {
+            self.failed_at = Some(self.now());
+        }
         self.failure.get_or_insert(failure);
-        let now = self.now();
-        self.failed_at.get_or_insert(now);
         self.tell_test();
     }
 
