@@ -188,9 +188,10 @@ fn percent(number: Option<f64>) -> String {
 }
 
 /// The rate of sequences of a type in buffers of a size.
-fn rate(
+fn rate_of(
     measured: &Measured,
     configuration: &str,
+    figure: &str,
     [mode, invocation, ty]: [&str; 3],
     bytes: u32,
 ) -> Option<f64> {
@@ -202,7 +203,22 @@ fn rate(
         ("type", ty),
         ("buffer_bytes", &bytes),
     ];
-    measured.of(configuration).median("subject", &wanted)
+    measured.of(configuration).median(figure, &wanted)
+}
+
+/// The throughput with the largest buffers as a part of that of plain sockets in the same turns. Types are measured one after the
+/// other, and between them the machine changes by more than they differ.
+fn of_raw(measured: &Measured, configuration: &str, of: [&str; 3]) -> Option<f64> {
+    rate_of(measured, configuration, "of_raw", of, LARGEST)
+}
+
+fn rate(
+    measured: &Measured,
+    configuration: &str,
+    [mode, invocation, ty]: [&str; 3],
+    bytes: u32,
+) -> Option<f64> {
+    rate_of(measured, configuration, "subject", [mode, invocation, ty], bytes)
 }
 
 const LARGEST: u32 = 128 << 10;
@@ -273,10 +289,11 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Throughput differs greatly by type, as conversion costs differ.",
         number: |measured| {
-            let rates = || TYPES.iter().filter_map(|ty| oneway(measured, "dii-new", ty, LARGEST));
+            let rates =
+                || TYPES.iter().filter_map(|ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]));
             Some(rates().reduce(f64::max)? / rates().reduce(f64::min)?)
         },
-        ours: "The fastest type has {} times the throughput of the slowest.",
+        ours: "The fastest type has {} times the throughput of the slowest, each beside plain sockets in the same turns.",
         holds: (2.0, NONE),
         why: [
             "Structs with padding are copied element by element; numbers and octets leave from where they lie.",
@@ -287,12 +304,12 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Structs have the lowest throughput of all types.",
         number: |measured| {
-            let others = || TYPES.iter().filter(|ty| **ty != "struct");
-            let slowest =
-                others().filter_map(|ty| oneway(measured, "dii-new", ty, LARGEST)).reduce(f64::min)?;
-            Some(oneway(measured, "dii-new", "struct", LARGEST)? / slowest)
+            let of = |ty: &str| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
+            let others = TYPES.iter().filter(|ty| **ty != "struct");
+            let slowest = others.filter_map(|ty| of(ty)).reduce(f64::min)?;
+            Some(of("struct")? / slowest)
         },
-        ours: "Structs have {} of the throughput of the slowest other type.",
+        ours: "Structs have {} of the throughput of the slowest other type, each beside plain sockets in the same turns.",
         holds: (0.0, 1.0),
         why: [
             "Their padding must not leave the process as it is, so that they are copied once.",
@@ -303,10 +320,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "1",
         theirs: "Structs are very slow beside octets: 1 to 4 Mbit/s; octets have 11 times as much in Orbix and 18 in ORBeline.",
         number: |measured| {
-            let at = |ty| oneway(measured, "dii-new", ty, LARGEST);
+            let at = |ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
             Some(at("octet")? / at("struct")?)
         },
-        ours: "Octets have {} times the throughput of structs.",
+        ours: "Octets have {} times the throughput of structs, each beside plain sockets in the same turns.",
         holds: (5.0, NONE),
         why: [
             "Each struct is converted member by member.",
@@ -317,10 +334,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Shorts are slower than longs, because there are more of them to convert.",
         number: |measured| {
-            let at = |ty| oneway(measured, "dii-new", ty, LARGEST);
+            let at = |ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
             Some(at("short")? / at("long")?)
         },
-        ours: "Shorts have {} of the throughput of longs.",
+        ours: "Shorts have {} of the throughput of longs, each beside plain sockets in the same turns.",
         holds: (0.0, 0.95),
         why: [
             "Twice as many elements take longer to convert.",
@@ -367,7 +384,7 @@ const CONCLUSIONS: &[Conclusion] = &[
             })
         },
         ours: "128K have {} times the throughput of 16K (median of the types).",
-        holds: (0.0, 1.35),
+        holds: (0.8, 1.35),
         why: [
             "From there on what a byte costs decides, and not what a write costs.",
             "The system takes large writes in one piece, whatever the MTU: a write still costs less for each byte of a larger buffer.",
@@ -440,10 +457,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.2",
         theirs: "To dynamic skeletons, too, octets are the fastest and structs the slowest: 68 times less.",
         number: |measured| {
-            let at = |ty| rate(measured, "dynamic-skeletons", ["twoway", "dii-reused", ty], LARGEST);
+            let at = |ty| of_raw(measured, "dynamic-skeletons", ["twoway", "dii-reused", ty]);
             Some(at("octet")? / at("struct")?)
         },
-        ours: "Octets have {} times the throughput of structs.",
+        ours: "Octets have {} times the throughput of structs, each beside plain sockets in the same turns.",
         holds: (2.0, NONE),
         why: [
             "An any of structs is checked and converted once more by its servant.",
@@ -455,7 +472,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         theirs: "With dynamic skeletons and structs, either side spends more than nine tenths of its time in writes.",
         number: |measured| time_share(measured, ["3", "client", "struct", "dii-reused"], &["write"]),
         ours: "{} % of the client's time is writing.",
-        holds: (60.0, NONE),
+        holds: (90.0, NONE),
         why: [
             "The server is slower than the client, and the client waits for room.",
             "A client of twoways writes into an empty queue, and waits in its reads for the reply.",

@@ -327,6 +327,7 @@ impl World {
                             rows.push(json!({
                                 "kind": "rate", "mode": mode, "type": ty, "invocation": invocation, "buffer_bytes": bytes,
                                 "subject": {"median_mbit_s": self.rate(mode, ty, invocation, bytes)},
+                                "of_raw": {"median": self.rate(mode, ty, invocation, bytes) / 10_000.0},
                                 "elements_a_run": 1_000, "repetitions": 9,
                                 "elements_received": self.of(9_000, 10_000, 10_000),
                             }));
