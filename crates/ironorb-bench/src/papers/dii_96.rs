@@ -60,9 +60,9 @@ macro_rules! rates {
 const CONFIGURATIONS: &[Configuration] = &[
     rates!("oneway" "oneway" "dii-new,dii-reused,dii-unchanged" "static" Place::TwoHosts, [50, 2]),
     rates!("oneway-loopback" "oneway" "dii-new,dii-reused" "static" Place::OneHost, [35, 2]),
-    rates!("twoway" "twoway" "dii-new,dii-reused" "static" Place::TwoHosts, [280, 3]),
-    rates!("twoway-loopback" "twoway" "dii-new,dii-reused" "static" Place::OneHost, [240, 3]),
-    rates!("dynamic-skeletons" "oneway,twoway" "dii-reused" "dsi" Place::TwoHosts, [200, 3]),
+    rates!("twoway" "twoway" "dii-new,dii-reused" "static" Place::TwoHosts, [295, 3]),
+    rates!("twoway-loopback" "twoway" "dii-new,dii-reused" "static" Place::OneHost, [275, 3]),
+    rates!("dynamic-skeletons" "oneway,twoway" "dii-reused" "dsi" Place::TwoHosts, [206, 3]),
     Configuration {
         full: "--repetitions 10",
         place: Place::ProbesOnTwoHosts,

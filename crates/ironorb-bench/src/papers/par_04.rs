@@ -19,7 +19,7 @@ pub(super) const PAPER: Paper = Paper {
         "Verification of a handle is a message and its answer, and costs nothing else; the paper's took milliseconds.",
         "Only the daemon of SP waits for servers. With the others its number of threads makes no difference, so that processes run them \
          once; the model runs them with both.",
-        "Exponential demands: at most five runs of 200 cycles; the paper repeated runs to an interval of 2.5 %.",
+        "Exponential demands: at most four runs of 200 cycles; the paper repeated runs to an interval of 2.5 %.",
     ],
 };
 
@@ -31,22 +31,22 @@ const WAYS_THERE: &[&str] = &["s", "hp", "fp", "sp"];
 const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         each: WAYS_THERE,
-        full: "--clients 1,2,3,4,5,6,7,8,9,10 --cycles 100 --repetitions 3",
+        full: "--clients 1,2,3,4,5,6,7,8,9,10 --cycles 50 --repetitions 3",
         quick: "--quick --clients 1,3,4,6,10 --repetitions 1",
         ..Configuration::new(
             FIXED,
             "jobs --sides processes --distributions fixed --architectures {}",
-            [110, 22],
+            [115, 22],
         )
     },
     Configuration {
         each: WAYS_THERE,
-        full: "--repetitions 5",
+        full: "--repetitions 4",
         quick: "--quick --repetitions 1",
         ..Configuration::new(
             EXPONENTIAL,
             "jobs --sides processes --distributions exponential --daemons multi --architectures {} --clients 1,4,10",
-            [220, 18],
+            [195, 18],
         )
     },
     Configuration::new(MODEL, "jobs --sides model --distributions fixed", [5, 3]),

@@ -36,7 +36,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "latency --types void --algorithms train --modes oneway,twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb --with operationLookup=linear+objectLookup=hash \
              --with operationLookup=hash+objectLookup=hash",
-            [40, 8],
+            [35, 8],
         )
     },
     Configuration {
@@ -47,7 +47,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "latency --types void --algorithms robin --modes oneway,twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb --with operationLookup=linear+objectLookup=hash \
              --with operationLookup=hash+objectLookup=hash",
-            [40, 8],
+            [35, 8],
         )
     },
     Configuration {
@@ -57,7 +57,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "octets",
             "latency --types octet --algorithms robin --modes twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb",
-            [110, 15],
+            [106, 15],
         )
     },
     Configuration {
@@ -67,7 +67,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "structs",
             "latency --types struct --algorithms robin --modes twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb",
-            [125, 15],
+            [121, 15],
         )
     },
     Configuration {
