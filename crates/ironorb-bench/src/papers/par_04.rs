@@ -36,7 +36,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         ..Configuration::new(
             FIXED,
             "jobs --sides processes --distributions fixed --architectures {}",
-            [115, 22],
+            [145, 22],
         )
     },
     Configuration {
