@@ -85,7 +85,7 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
     crate::validation::can_write(&options.file)?;
     let _unpin = Unpin::later();
     let mut machine = Machine::this();
-    let mut profile = new_profile(options);
+    let mut profile = new_profile(options, machine.clone());
     crate::note(format_args!("measuring how late threads wake up that sleep"));
     profile.sleep = Some(sockets::sleeps(options));
     let layouts = Layout::possible();
@@ -158,8 +158,7 @@ fn placement_of(layout: Layout) -> Placement {
     if layout.name == CORE_EACH { Placement::CoreEach } else { Placement::OneCore }
 }
 
-fn new_profile(options: &Calibrate) -> Profile {
-    let machine = Machine::this();
+fn new_profile(options: &Calibrate, machine: Machine) -> Profile {
     let origin = ProfileOrigin {
         load: load(),
         orb: options.peer.title().to_owned(),

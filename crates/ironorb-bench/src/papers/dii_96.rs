@@ -212,6 +212,10 @@ fn of_raw(measured: &Measured, configuration: &str, of: [&str; 3]) -> Option<f64
     rate_of(measured, configuration, "of_raw", of, LARGEST)
 }
 
+fn oneway_of_raw(measured: &Measured, ty: &str) -> Option<f64> {
+    of_raw(measured, "oneway", ["oneway", "dii-new", ty])
+}
+
 fn rate(
     measured: &Measured,
     configuration: &str,
@@ -289,8 +293,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Throughput differs greatly by type, as conversion costs differ.",
         number: |measured| {
-            let rates =
-                || TYPES.iter().filter_map(|ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]));
+            let rates = || TYPES.iter().filter_map(|ty| oneway_of_raw(measured, ty));
             Some(rates().reduce(f64::max)? / rates().reduce(f64::min)?)
         },
         ours: "The fastest type has {} times the throughput of the slowest, each beside plain sockets in the same turns.",
@@ -304,7 +307,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Structs have the lowest throughput of all types.",
         number: |measured| {
-            let of = |ty: &str| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
+            let of = |ty: &str| oneway_of_raw(measured, ty);
             let others = TYPES.iter().filter(|ty| **ty != "struct");
             let slowest = others.filter_map(|ty| of(ty)).reduce(f64::min)?;
             Some(of("struct")? / slowest)
@@ -320,7 +323,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "1",
         theirs: "Structs are very slow beside octets: 1 to 4 Mbit/s; octets have 11 times as much in Orbix and 18 in ORBeline.",
         number: |measured| {
-            let at = |ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
+            let at = |ty| oneway_of_raw(measured, ty);
             Some(at("octet")? / at("struct")?)
         },
         ours: "Octets have {} times the throughput of structs, each beside plain sockets in the same turns.",
@@ -334,7 +337,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "3.4.1",
         theirs: "Shorts are slower than longs, because there are more of them to convert.",
         number: |measured| {
-            let at = |ty| of_raw(measured, "oneway", ["oneway", "dii-new", ty]);
+            let at = |ty| oneway_of_raw(measured, ty);
             Some(at("short")? / at("long")?)
         },
         ours: "Shorts have {} of the throughput of longs, each beside plain sockets in the same turns.",

@@ -198,6 +198,12 @@ fn table_3(measured: &Measured) -> Grid {
     grid
 }
 
+/// What an architecture gains over S with exponential demands, as a part of what it gains with fixed ones.
+fn exponential_gain(measured: &Measured, way: &str, clients: &str) -> Option<f64> {
+    let of_exponential = exponential(measured, way, clients)? / exponential(measured, "S", clients)?;
+    Some(of_exponential / (fixed(measured, way, "multi", clients)? / fixed(measured, "S", "multi", clients)?))
+}
+
 /// How many neighbours in this order of throughputs are so, up to 1 %.
 fn in_order(order: &[&str], throughput: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let all: Option<Vec<f64>> = order.iter().map(|way| throughput(way)).collect();
@@ -396,13 +402,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.2",
         theirs: "FP performs much better with exponential demands: 1.06 times S with ten clients in place of 0.78.",
-        number: |measured| {
-            let of_exponential = exponential(measured, "FP", "10")? / exponential(measured, "S", "10")?;
-            Some(
-                of_exponential
-                    / (fixed(measured, "FP", "multi", "10")? / fixed(measured, "S", "multi", "10")?),
-            )
-        },
+        number: |measured| exponential_gain(measured, "FP", "10"),
         ours: "With ten clients FP gains {} times as much over S as with fixed demands.",
         holds: (1.2, NONE),
         why: [
@@ -413,12 +413,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.2",
         theirs: "Exponential demands reduce the benefit of parallelism for one client: SP over S is 1.45 in place of 2.06.",
-        number: |measured| {
-            let of_exponential = exponential(measured, "SP", "1")? / exponential(measured, "S", "1")?;
-            Some(
-                of_exponential / (fixed(measured, "SP", "multi", "1")? / fixed(measured, "S", "multi", "1")?),
-            )
-        },
+        number: |measured| exponential_gain(measured, "SP", "1"),
         ours: "The benefit is {} of that with fixed demands.",
         holds: (0.0, 0.95),
         why: [
@@ -429,13 +424,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.2",
         theirs: "With ten clients, the difference between SP and S is larger with exponential demands (1.15) than with fixed ones.",
-        number: |measured| {
-            let of_exponential = exponential(measured, "SP", "10")? / exponential(measured, "S", "10")?;
-            Some(
-                of_exponential
-                    / (fixed(measured, "SP", "multi", "10")? / fixed(measured, "S", "multi", "10")?),
-            )
-        },
+        number: |measured| exponential_gain(measured, "SP", "10"),
         ours: "SP over S is {} times that with fixed demands.",
         holds: (1.02, NONE),
         why: [

@@ -392,6 +392,12 @@ fn demultiplexed(measured: &Measured, side: &str, category: &str) -> Option<f64>
     measured.of(DEMULTIPLEXING).median("percent", &of)
 }
 
+/// What calls with 1,024 structs to 500 objects take over those to one.
+fn growth_with_structs(measured: &Measured) -> Option<f64> {
+    let at = |objects| sequence(measured, "structs", "over_raw", ["sii", "1024", objects]);
+    Some(at("500")? / at("1")?)
+}
+
 const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.1.1",
@@ -548,10 +554,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.2.1",
         theirs: "VisiBroker: with parameters, too, the time does not depend on the number of objects.",
-        number: |measured| {
-            let at = |objects| sequence(measured, "structs", "over_raw", ["sii", "1024", objects]);
-            Some(at("500")? / at("1")?)
-        },
+        number: growth_with_structs,
         ours: "Calls with 1,024 structs to 500 objects take {} times as long as to one.",
         holds: (0.0, 1.1),
         why: [
@@ -562,10 +565,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.2.1",
         theirs: "Orbix: with parameters, too, the time grows linearly with the number of objects.",
-        number: |measured| {
-            let at = |objects| sequence(measured, "structs", "over_raw", ["sii", "1024", objects]);
-            Some(at("500")? / at("1")?)
-        },
+        number: growth_with_structs,
         ours: "Calls with 1,024 structs to 500 objects take {} times as long as to one.",
         holds: (1.3, NONE),
         why: [
