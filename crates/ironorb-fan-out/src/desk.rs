@@ -124,6 +124,14 @@ impl<T> Desk<T> {
         }
     }
 
+    /// The first task of those that wait that `is_it` knows is no longer wanted: it is given back, and makes room.
+    pub fn remove(&mut self, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
+        let at = self.waiting.iter().position(|waiting| is_it(&waiting.task))?;
+        let Waiting { task, octets, .. } = self.waiting.remove(at)?;
+        self.queued_octets -= octets;
+        Some(task)
+    }
+
     /// Takes no more tasks. Those that wait are carried out.
     pub fn drain(&mut self) {
         self.drains = true;

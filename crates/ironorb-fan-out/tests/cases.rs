@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ironorb_fan_out::{
-    Attempt, Budget, BudgetLimits, Ended, Executed, Job, Moment, Order, Outcome, Part, Plan, Quorum,
-    RaisedBy, Server, Step, Verdict,
+    Attempt, Begun, Budget, BudgetLimits, Desk, DeskLimits, Ended, Executed, Job, Moment, Order, Outcome,
+    Part, Plan, Quorum, RaisedBy, Server, Step, Taken, Verdict,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -357,4 +357,22 @@ fn an_earlier_moment_counts_as_the_latest() {
     late.handle_time(at(100));
     late.handle_end(attempt(0, 0), Ended::Result, at(50));
     assert_eq!(late.wakes_at(), Some(at(105)));
+}
+
+#[test]
+fn a_task_that_is_no_longer_wanted_makes_room_for_another() {
+    let mut desk = Desk::new(DeskLimits { threads: 1, queue_max: 2, queue_octets_max: 10 });
+    let first = Begun { task: "first", waited: Duration::ZERO };
+    assert_eq!(desk.take("first", 100, false, at(0)), Taken::Begins(first));
+    assert_eq!(desk.take("second", 4, false, at(1)), Taken::Waits);
+    assert_eq!(desk.take("third", 6, false, at(2)), Taken::Waits);
+    assert_eq!(desk.take("fourth", 1, false, at(3)), Taken::Refused("fourth"));
+    assert_eq!(desk.remove(|&task| task == "first"), None, "it is under way");
+    assert_eq!(desk.remove(|&task| task == "second"), Some("second"));
+    assert_eq!((desk.counts().queued, desk.counts().queued_octets, desk.counts().busy), (1, 6, 1));
+    assert_eq!(desk.take("fourth", 4, false, at(4)), Taken::Waits);
+    assert_eq!(desk.finish(at(12)), Some(Begun { task: "third", waited: MS * 10 }));
+    assert_eq!(desk.finish(at(14)), Some(Begun { task: "fourth", waited: MS * 10 }));
+    assert_eq!(desk.finish(at(15)), None);
+    assert_eq!(desk.counts().queued_octets, 0);
 }

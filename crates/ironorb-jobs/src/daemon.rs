@@ -1,6 +1,7 @@
 //! The daemon: it makes the calls of its clients' jobs. It reads no arguments and no results.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -73,9 +74,12 @@ struct Shared {
     drained: Condvar,
     forwarded: Count,
     synchronous: Count,
+    /// The number of the next task.
+    next: AtomicU64,
 }
 
 struct Task {
+    number: u64,
     parts: Vec<JobPart>,
     plan: JobPlan,
     to: To,
@@ -191,6 +195,7 @@ impl DaemonBuilder {
             drained,
             forwarded,
             synchronous,
+            next: AtomicU64::new(0),
         });
         let failed = |e: &dyn fmt::Display| {
             SystemException::new(SystemExceptionKind::Initialize, MinorCode::NONE, CompletionStatus::No)
@@ -212,7 +217,14 @@ struct Servant(Arc<Shared>);
 
 impl DeferredJobDaemon for Servant {
     fn run(&self, parts: &[JobPart], plan: &JobPlan, reply: Reply<Vec<PartReport>, SystemException>) {
-        let task = Task { parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
+        let (number, shared) = (self.0.number(), Arc::downgrade(&self.0));
+        // Once the task is carried out, another callback takes the place of this one.
+        reply.on_cancel(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.forget(number);
+            }
+        });
+        let task = Task { number, parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Caller(reply) = task.to
         {
@@ -222,7 +234,7 @@ impl DeferredJobDaemon for Servant {
 
     fn forward(&self, parts: &[JobPart], plan: &JobPlan, client: &str, tokens: &[PartToken]) {
         let to = To::Client(client.to_owned(), tokens.to_vec());
-        let task = Task { parts: parts.to_vec(), plan: *plan, to };
+        let task = Task { number: self.0.number(), parts: parts.to_vec(), plan: *plan, to };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Client(client, tokens) = task.to
         {
@@ -271,6 +283,16 @@ impl Shared {
         Moment::from_nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A task whose caller has gone takes no room where others wait.
+    fn forget(&self, number: u64) {
+        let gone = self.desk().remove(|task| task.number == number);
+        drop(gone); // not under the lock: it has the reply
+    }
+
     /// Begins a task, or has it wait, unless there are too many.
     fn take(self: &Arc<Self>, task: Box<Task>) -> Result<(), Box<Task>> {
         let (octets, at_once) = (task.octets(), task.plan.at_once);
@@ -305,7 +327,7 @@ impl Shared {
         let time = begun.left(wire::limit(begun.task.plan.within_us));
         let times: Vec<_> =
             begun.task.parts.iter().map(|part| begun.left(wire::limit(part.within_us))).collect();
-        let Task { parts, plan, to } = *begun.task;
+        let Task { parts, plan, to, .. } = *begun.task;
         match to {
             To::Caller(reply) => {
                 let parts: Vec<TimedPart<'_>> = parts.iter().zip(times).collect();

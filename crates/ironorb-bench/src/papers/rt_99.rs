@@ -19,7 +19,7 @@ pub(super) const PAPER: Paper = Paper {
     differs: &[
         "The paper compares five systems under one ORB; here is one system. The curves beside the ORB's are of plain sockets with the \
          same threads and priorities: what they have in common is the system's part.",
-        "Each low client makes 700 calls at its rate, in five rounds in which the numbers of clients follow one another at random; \
+        "Each low client makes 500 calls at its rate, in five rounds in which the numbers of clients follow one another at random; \
          the paper's made 4,000.",
         "CPU overhead: ten runs of 1,000,000 calls; the paper's had 10,000,000.",
         "The machine has several processors, and all of them serve the test of latency; the test of overhead has one, as the paper's \
@@ -31,13 +31,13 @@ pub(super) const PAPER: Paper = Paper {
 const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         each: &["1", "2", "3", "4", "5"],
-        full: "--calls 140",
+        full: "--calls 100",
         quick: "--calls 5",
         ..Configuration::new(
             LATENCY,
             "realtime --regimes paper --classes {class} --transports tcp --sides lanes,twin \
              --clients 5,10,15,20,25,30,40,50 --high-hz 20 --low-hz 10 --repetitions 1 --seed {}",
-            [255, 12],
+            [190, 12],
         )
     },
     Configuration::new("cubit", "cubit --peers ironorb", [10, 4]),
