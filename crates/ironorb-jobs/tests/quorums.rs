@@ -55,7 +55,7 @@ fn time_is_over_when_it_is() {
                 .call_named("b", options, |probe: &ProbeRef| probe.add_async(3, 4))
                 .architecture(architecture)
                 .quorum(quorum)
-                .within(Duration::from_millis(200))
+                .within(Duration::from_millis(600))
                 .run();
             assert_eq!(end.verdict, verdict, "{architecture:?}");
             assert!(
