@@ -33,9 +33,30 @@ pub(super) struct Configuration {
     pub(super) full: &'static str,
     /// Further options of a quick run.
     pub(super) quick: &'static str,
+    /// How often a whole run repeats all of a part, where that is an option. Its time follows the number.
+    pub(super) runs: Option<Runs>,
+    /// Its calls and demands have their times, so that it takes as long on every machine.
+    pub(super) keeps_time: bool,
     pub(super) place: Place,
     /// About how many seconds a part takes, whole and quick.
     pub(super) seconds: [u32; 2],
+}
+
+/// How often all of a part is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Runs {
+    /// As often as in the paper, if that can be; less often where time is short.
+    pub(super) wanted: u32,
+    /// Fewer tell nothing.
+    pub(super) least: u32,
+}
+
+/// How long a part is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Quick,
+    /// With so many runs, or all, where their number is an option.
+    Whole(Option<u32>),
 }
 
 /// Where a configuration is run.
@@ -62,7 +83,17 @@ impl Place {
 impl Configuration {
     /// A configuration of one part on one host.
     pub(super) const fn new(name: &'static str, line: &'static str, seconds: [u32; 2]) -> Configuration {
-        Configuration { name, line, each: &[], full: "", quick: "--quick", place: Place::OneHost, seconds }
+        Configuration {
+            name,
+            line,
+            each: &[],
+            full: "",
+            quick: "--quick",
+            runs: None,
+            keeps_time: false,
+            place: Place::OneHost,
+            seconds,
+        }
     }
 
     /// The number of its parts.
@@ -71,8 +102,14 @@ impl Configuration {
     }
 
     /// The words of a part's command line, after `bench`.
-    pub(super) fn words(&self, part: usize, is_quick: bool, class: &str) -> Vec<String> {
-        let more = if is_quick { self.quick } else { self.full };
+    pub(super) fn words(&self, part: usize, length: Length, class: &str) -> Vec<String> {
+        let more = match (length, self.runs) {
+            (Length::Quick, _) => self.quick.to_owned(),
+            (Length::Whole(_), None) => self.full.to_owned(),
+            (Length::Whole(runs), Some(all)) => {
+                format!("{} --repetitions {}", self.full, runs.unwrap_or(all.wanted))
+            }
+        };
         let line = format!("{} {more}", self.line);
         let line = line.replace("{}", self.each.get(part).unwrap_or(&"")).replace("{class}", class);
         line.split_whitespace().map(str::to_owned).collect()

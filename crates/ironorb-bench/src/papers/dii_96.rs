@@ -6,7 +6,7 @@
 
 use super::axes;
 use super::catalogue::{
-    Conclusion, Configuration, Curve, Curves, Figure, Grid, NONE, Paper, Place, Shows, shown,
+    Conclusion, Configuration, Curve, Curves, Figure, Grid, NONE, Paper, Place, Runs, Shows, shown,
 };
 use super::rows::{Measured, StoredRow, Wanted, middle};
 
@@ -23,7 +23,7 @@ pub(super) const PAPER: Paper = Paper {
         "The paper's figures are of two ORBs. Here one ORB makes a new request for each call (dii-new), as both did in figures 2 and 3, \
          or sends one request again with its data set anew (dii-reused), as ORBeline could.",
         "A run of oneways ends with a call that is answered once all have arrived, so that rates are of what the receiver has.",
-        "Client and server have a processor each. 64 MB in each of ten runs, with queues of 64K, as in the paper.",
+        "Client and server have a processor each. 64 MB in each run, and queues of 64K, as in the paper; ten runs where there is time for them.",
         "The paper's loopback went through the backplane at 1.4 Gbit/s; here memory is some hundred times as fast as its processors \
          were, and the system's share of a call is larger.",
     ],
@@ -37,7 +37,7 @@ macro_rules! rates {
     ($name:literal $modes:literal $invocations:literal $servants:literal $place:expr, $seconds:expr) => {
         Configuration {
             each: TYPES,
-            full: "--repetitions 10",
+            runs: Some(Runs { wanted: 10, least: 2 }),
             quick: BUFFERS_OF_QUICK,
             place: $place,
             ..Configuration::new(

@@ -11,6 +11,7 @@ mod axes;
 mod catalogue;
 mod dii_96;
 mod minorb_99;
+mod pace;
 mod page;
 mod par_04;
 mod rows;
@@ -31,14 +32,15 @@ use crate::error::BenchError;
 use crate::machine::Machine;
 use crate::paced::class::{Class, PRIORITY_MAX};
 use crate::variant::name;
-use catalogue::{Chosen, Configuration, choose};
+use catalogue::{Chosen, Configuration, Length, choose};
+use pace::Pace;
 use page::Page;
-use state::{Identity, State};
+use state::{Head, Identity, State};
 use two_hosts::TwoHosts;
 
 /// `ironorb bench papers`
 ///
-/// Takes up to two and a half hours. A run that was ended goes on where it was, in the same state folder.
+/// Takes two and a half hours, or `--minutes`. A run that was ended goes on where it was, in the same state folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PapersOptions {
     /// Only these papers, or figures of them: `tao-97`, `tao-97/figure-8`.
@@ -47,6 +49,10 @@ pub(crate) struct PapersOptions {
     /// Make few calls of each kind, in about ten minutes: enough to see that all works, not to measure. Every heading says so.
     #[arg(long)]
     quick: bool,
+    /// Give all that is chosen so many minutes, those of an earlier run in this state included: where time is short, parts that
+    /// repeat what they measure do so less often, and the page says how often.
+    #[arg(long, value_name = "MINUTES", default_value_t = 150, conflicts_with = "quick")]
+    minutes: u32,
     /// Write the page to this file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -75,12 +81,14 @@ pub(crate) fn papers(options: &PapersOptions) -> Result<(), BenchError> {
     let runner =
         Runner { is_quick: options.quick, class: name(class), hosts, probes: options.probe_program() };
     notes.extend(notes_of(class));
+    let seconds = f64::from(options.minutes) * 60.0;
     let missing =
-        measure(&chosen, &state, |configuration, part, files| runner.run(configuration, part, files))?;
+        measure(&chosen, &state, seconds, |it, part, runs, files| runner.run((it, part, runs), files))?;
+    notes.extend(note_of_runs(&chosen, &state));
     let configurations = || chosen.iter().flat_map(Chosen::configurations);
     // Conclusions of one paper may need rows of another.
     let measured = state.measured(catalogue::papers().into_iter().flat_map(|paper| paper.configurations));
-    let commands = configurations().map(|it| (it.name, runner.commands(it))).collect();
+    let commands = configurations().map(|it| (it.name, runner.commands(it, &state))).collect();
     let own = &state.identity()[machine.identity().len()..];
     let about: String = own.iter().map(|(name, text)| format!("{name:<10}{text}\n")).collect();
     let page = Page {
@@ -169,13 +177,34 @@ fn notes_of(class: Class) -> Vec<String> {
     notes
 }
 
+/// Which parts have fewer runs than they should.
+fn note_of_runs(chosen: &[Chosen], state: &State) -> Option<String> {
+    let fewer = |configuration: &'static Configuration| {
+        let all = configuration.runs?.wanted;
+        let runs: Vec<u32> = state.heads(configuration).iter().filter_map(|head| head.runs).collect();
+        let (least, most) = (runs.iter().min().copied()?, runs.iter().max().copied()?);
+        let name = configuration.name;
+        match (least < all, least < most) {
+            (false, _) => None,
+            (true, false) => Some(format!("{name} {least} of {all}")),
+            (true, true) => Some(format!("{name} {least} to {most} of {all}")),
+        }
+    };
+    let fewer: Vec<String> = chosen.iter().flat_map(Chosen::configurations).filter_map(fewer).collect();
+    (!fewer.is_empty()).then(|| format!("There was not time for all runs: {}.", fewer.join(", ")))
+}
+
 /// What must not change between runs whose rows stand beside one another.
 fn identity(machine: &Machine, options: &PapersOptions, hosts: Option<&TwoHosts>, class: Class) -> Identity {
     let hosts = hosts.map_or_else(|| "one".to_owned(), TwoHosts::to_string);
-    let run = if options.quick { "quick" } else { "whole" };
-    let own = [("run", run.to_owned()), ("hosts", hosts), ("class", name(class))];
+    let length = if options.quick { QUICK } else { "whole" };
+    let own = [(LENGTH, length.to_owned()), ("hosts", hosts), ("class", name(class))];
     machine.identity().into_iter().chain(own).collect()
 }
+
+/// The name in the identity that tells a quick run from a whole one.
+const LENGTH: &str = "length";
+const QUICK: &str = "quick";
 
 /// Starts the processes that measure.
 struct Runner {
@@ -185,38 +214,42 @@ struct Runner {
     probes: Result<PathBuf, String>,
 }
 
+/// A part of a configuration, and its number of runs.
+type Measurement<'a> = (&'a Configuration, usize, Option<u32>);
+
 /// The rows of a part as lines of JSON with the command, or why there are none.
 type Done = Result<(String, String), String>;
 
 impl Runner {
     /// The words of a part's command line, after the program.
-    fn words(&self, configuration: &Configuration, part: usize) -> Vec<String> {
+    fn words(&self, (configuration, part, runs): Measurement<'_>) -> Vec<String> {
+        let length = if self.is_quick { Length::Quick } else { Length::Whole(runs) };
         let mut words = vec!["bench".to_owned()];
-        words.extend(configuration.words(part, self.is_quick, &self.class));
+        words.extend(configuration.words(part, length, &self.class));
         let hosts = self.hosts.as_ref().filter(|_| configuration.place.has_two_hosts());
         words.extend(hosts.map(|hosts| format!("--server-host={}", hosts.server())));
         words
     }
 
-    /// The command lines of a configuration, as the page shows them.
-    fn commands(&self, configuration: &Configuration) -> Vec<String> {
+    /// The command lines of a configuration, as the page shows them: those that ran, and those that are to run.
+    fn commands(&self, configuration: &Configuration, state: &State) -> Vec<String> {
         let program = if configuration.place.needs_probes() { "ironorb-probes" } else { "ironorb" };
-        let of_part = |part| format!("{program} {}", self.words(configuration, part).join(" "));
+        let of_part = |part| {
+            let ran = state.head(configuration.name, part).map(|head| head.command);
+            let command = ran.unwrap_or_else(|| self.words((configuration, part, None)).join(" "));
+            format!("{program} {command}")
+        };
         (0..configuration.parts()).map(of_part).collect()
     }
 
-    fn run(
-        &self,
-        configuration: &Configuration,
-        part: usize,
-        [new, log]: [PathBuf; 2],
-    ) -> Result<Done, BenchError> {
+    fn run(&self, measurement: Measurement<'_>, [new, log]: [PathBuf; 2]) -> Result<Done, BenchError> {
+        let (configuration, ..) = measurement;
         let program = match (configuration.place.needs_probes(), &self.probes) {
             (false, _) => std::env::current_exe().map_err(BenchError::io("find this program"))?,
             (true, Ok(program)) => program.clone(),
             (true, Err(why)) => return Ok(Err(why.clone())),
         };
-        let words = self.words(configuration, part);
+        let words = self.words(measurement);
         let hosts = self.hosts.as_ref().filter(|_| configuration.place.has_two_hosts());
         let mut all: Vec<OsString> = hosts.map_or(Vec::new(), TwoHosts::client);
         all.push(program.into_os_string());
@@ -238,13 +271,15 @@ impl Runner {
     }
 }
 
-/// Runs and stores all parts that are not stored yet. Returns why configurations have not all of theirs.
+/// Runs and stores all parts that are not stored yet, with so many runs that all, the stored ones included, take about so many
+/// seconds. Returns why configurations have not all of theirs.
 fn measure(
     chosen: &[Chosen],
     state: &State,
-    mut run: impl FnMut(&Configuration, usize, [PathBuf; 2]) -> Result<Done, BenchError>,
+    seconds: f64,
+    mut run: impl FnMut(&Configuration, usize, Option<u32>, [PathBuf; 2]) -> Result<Done, BenchError>,
 ) -> Result<BTreeMap<&'static str, String>, BenchError> {
-    let is_quick = state.identity().iter().any(|(name, text)| (*name, text.as_str()) == ("run", "quick"));
+    let is_quick = state.identity().iter().any(|(name, text)| (*name, text.as_str()) == (LENGTH, QUICK));
     let mut missing = BTreeMap::new();
     let all: Vec<(&'static Configuration, usize)> = chosen
         .iter()
@@ -257,10 +292,14 @@ fn measure(
         crate::note(format_args!("{} parts are stored already", stored.len()));
     }
     let mut pace = Pace::new(is_quick);
-    for (configuration, _) in &stored {
-        pace.took(configuration, &state.seconds(configuration));
+    let mut spent = 0.0;
+    for (configuration, part) in &stored {
+        pace.took(configuration, &state.heads(configuration));
+        spent += state.head(configuration.name, *part).map_or(0.0, |head| head.seconds);
     }
     for (number, &(configuration, part)) in left.iter().enumerate() {
+        let parts = || left[number..].iter().map(|(configuration, _)| *configuration);
+        let share = pace.share(parts(), seconds - spent);
         crate::note(format_args!(
             "{} of {}: {} (part {} of {}), about {}; about {} left",
             number + 1,
@@ -268,15 +307,19 @@ fn measure(
             configuration.name,
             part + 1,
             configuration.parts(),
-            spoken(pace.of(configuration)),
-            spoken(left[number..].iter().map(|(configuration, _)| pace.of(configuration)).sum()),
+            spoken(share.seconds(configuration, &pace)),
+            spoken(parts().map(|it| share.seconds(it, &pace)).sum()),
         ));
+        let runs = share.runs(configuration).filter(|_| !is_quick);
         let begun = Instant::now();
-        match run(configuration, part, state.files(configuration.name, part))? {
+        let done = run(configuration, part, runs, state.files(configuration.name, part))?;
+        let took = begun.elapsed().as_secs_f64();
+        spent += took;
+        match done {
             Ok((command, rows)) => {
-                let took = begun.elapsed().as_secs_f64();
-                match state.store(configuration.name, part, (&command, took), &rows) {
-                    Ok(()) => pace.took(configuration, &state.seconds(configuration)),
+                let head = Head { command, seconds: took, runs };
+                match state.store(configuration.name, part, &head, &rows) {
+                    Ok(()) => pace.took(configuration, &state.heads(configuration)),
                     // The program with probes is of another build: the others go on.
                     Err(BenchError::Unusable(why)) => {
                         crate::note(format_args!("{}: {why}", configuration.name));
@@ -292,36 +335,6 @@ fn measure(
         }
     }
     Ok(missing)
-}
-
-/// How long parts take: as those of the same configuration took, else as estimated, at the pace of all so far.
-struct Pace {
-    is_quick: bool,
-    /// The seconds of each configuration's stored parts.
-    took: BTreeMap<&'static str, Vec<f64>>,
-    estimated: f64,
-    measured: f64,
-}
-
-impl Pace {
-    fn new(is_quick: bool) -> Pace {
-        Pace { is_quick, took: BTreeMap::new(), estimated: 0.0, measured: 0.0 }
-    }
-
-    /// All stored parts of a configuration took so long.
-    fn took(&mut self, configuration: &Configuration, seconds: &[f64]) {
-        let before = self.took.insert(configuration.name, seconds.to_vec()).unwrap_or_default();
-        self.estimated += configuration.seconds(self.is_quick) * (seconds.len() - before.len()) as f64;
-        self.measured += seconds.iter().sum::<f64>() - before.iter().sum::<f64>();
-    }
-
-    fn of(&self, configuration: &Configuration) -> f64 {
-        let pace = if self.estimated > 0.0 { self.measured / self.estimated } else { 1.0 };
-        match self.took.get(configuration.name).map(Vec::as_slice) {
-            None | Some([]) => configuration.seconds(self.is_quick) * pace,
-            Some(seconds) => seconds.iter().sum::<f64>() / seconds.len() as f64,
-        }
-    }
 }
 
 /// A time in words, to the second or to the minute.

@@ -2,7 +2,9 @@
 //! numbers.
 
 use super::axes;
-use super::catalogue::{Conclusion, Configuration, Curve, Curves, Figure, Grid, NONE, Paper, Shows, shown};
+use super::catalogue::{
+    Conclusion, Configuration, Curve, Curves, Figure, Grid, NONE, Paper, Runs, Shows, shown,
+};
 use super::rows::{Measured, Wanted};
 
 pub(super) const PAPER: Paper = Paper {
@@ -32,6 +34,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         each: WAYS_THERE,
         full: "--clients 1,2,3,4,5,6,7,8,9,10 --cycles 50 --repetitions 3",
+        keeps_time: true,
         quick: "--quick --clients 1,3,4,6,10 --repetitions 1",
         ..Configuration::new(
             FIXED,
@@ -41,7 +44,8 @@ const CONFIGURATIONS: &[Configuration] = &[
     },
     Configuration {
         each: WAYS_THERE,
-        full: "--repetitions 4",
+        runs: Some(Runs { wanted: 4, least: 2 }),
+        keeps_time: true,
         quick: "--quick --repetitions 1",
         ..Configuration::new(
             EXPONENTIAL,

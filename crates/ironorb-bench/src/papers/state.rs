@@ -27,6 +27,23 @@ const LOCK: &str = "lock";
 /// The kind of a file's first line, which tells how the rows came to be.
 const PART: &str = "part";
 
+/// How the rows of a part came to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Head {
+    pub(super) command: String,
+    pub(super) seconds: f64,
+    /// How often all was repeated, where that is an option.
+    pub(super) runs: Option<u32>,
+}
+
+impl Head {
+    fn parse(line: &str) -> Option<Head> {
+        let row = StoredRow::parse(line)?;
+        let runs = row.count("runs").map(|runs| runs as u32);
+        Some(Head { command: row.text("command"), seconds: row.count("seconds")?, runs })
+    }
+}
+
 impl State {
     /// Opens a folder, or makes it.
     ///
@@ -84,13 +101,14 @@ impl State {
         &self,
         configuration: &str,
         part: usize,
-        (command, seconds): (&str, f64),
+        head: &Head,
         rows: &str,
     ) -> Result<(), BenchError> {
         for row in rows.lines().filter_map(StoredRow::parse) {
             self.refuse_row(&row)?;
         }
-        let head = json!({ "kind": PART, "command": command, "seconds": seconds });
+        let Head { command, seconds, runs } = head;
+        let head = json!({ "kind": PART, "command": command, "seconds": seconds, "runs": runs });
         let [new, _] = self.files(configuration, part);
         let failed = || BenchError::io(format!("write to {}", self.folder.display()));
         write(&new, format!("{head}\n{rows}")).map_err(failed())?;
@@ -110,11 +128,14 @@ impl State {
         Ok(())
     }
 
-    /// How long the stored parts of a configuration took.
-    pub(super) fn seconds(&self, configuration: &Configuration) -> Vec<f64> {
-        let of_part =
-            |part| StoredRow::parse(self.read(configuration.name, part)?.lines().next()?)?.count("seconds");
-        (0..configuration.parts()).filter_map(of_part).collect()
+    /// How the rows of a part came to be, if it is stored.
+    pub(super) fn head(&self, configuration: &str, part: usize) -> Option<Head> {
+        Head::parse(self.read(configuration, part)?.lines().next()?)
+    }
+
+    /// How the stored parts of a configuration came to be.
+    pub(super) fn heads(&self, configuration: &Configuration) -> Vec<Head> {
+        (0..configuration.parts()).filter_map(|part| self.head(configuration.name, part)).collect()
     }
 
     fn read(&self, configuration: &str, part: usize) -> Option<String> {
@@ -177,12 +198,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let row = r#"{"kind":"row","us":7,"machine":{"commit":"abc","kernel":"6.1"}}"#;
         let state = open(folder.path(), "abc").unwrap();
-        state.store("test", 1, ("bench echo", 2.5), row).unwrap();
+        let head = Head { command: "bench echo".to_owned(), seconds: 2.5, runs: Some(4) };
+        state.store("test", 1, &head, row).unwrap();
         assert!(open(folder.path(), "abc").unwrap_err().contains("another run uses"));
         drop(state);
         let state = open(folder.path(), "abc").unwrap();
         assert_eq!([0, 1].map(|part| state.is_stored("test", part)), [false, true]);
-        assert_eq!(state.seconds(&CONFIGURATION), [2.5]);
+        assert_eq!(state.heads(&CONFIGURATION), [head]);
         let measured = state.measured([&CONFIGURATION].into_iter());
         assert_eq!(measured.of("test").median("us", &[]), Some(7.0));
         assert_eq!(measured.of("test").of(&[]).count(), 1, "the line about the part is no row");
@@ -196,7 +218,8 @@ mod tests {
         assert!(why.contains("commit: abc there, def here") && !why.contains("kernel:"), "{why}");
         let state = open(folder.path(), "abc").unwrap();
         let row = r#"{"kind":"row","us":7,"machine":{"commit":"def","kernel":"6.1"}}"#;
-        let why = state.store("test", 0, ("bench echo", 1.0), row).unwrap_err().to_string();
+        let head = Head { command: "bench echo".to_owned(), seconds: 1.0, runs: None };
+        let why = state.store("test", 0, &head, row).unwrap_err().to_string();
         assert!(why.contains("another commit: def"), "{why}");
         assert!(!state.is_stored("test", 0));
     }

@@ -51,9 +51,9 @@ fn every_figure_and_table_has_an_entry() {
 fn every_part_is_a_command_line_of_a_suite() {
     let mut names: Vec<&str> = configurations().map(|configuration| configuration.name).collect();
     for configuration in configurations() {
-        for is_quick in [false, true] {
+        for length in [Length::Whole(None), Length::Whole(Some(2)), Length::Quick] {
             for part in 0..configuration.parts() {
-                let words = configuration.words(part, is_quick, "other");
+                let words = configuration.words(part, length, "other");
                 let line = [&["bench".to_owned()], &words[..]].concat();
                 let parsed = Alone::try_parse_from(&line).map(|alone| alone.command.run().quick);
                 assert!(parsed.is_ok(), "{line:?}: {}", parsed.unwrap_err());
@@ -223,7 +223,7 @@ fn what_is_chosen_is_known_by_name() {
 }
 
 fn identity_of_tests() -> Identity {
-    vec![("commit", "abc".to_owned()), ("run", "quick".to_owned())]
+    vec![("commit", "abc".to_owned()), (LENGTH, QUICK.to_owned())]
 }
 
 /// Runs with a suite that fails where it is told to. Returns the parts that ran, and what is missing.
@@ -231,7 +231,8 @@ fn run_of(folder: &Path, fails_at: Option<usize>) -> (Vec<String>, Vec<&'static 
     let chosen = choose(&["par-04/table-3".to_owned(), "rt-99/figure-7".to_owned()]).unwrap();
     let state = State::open(folder, identity_of_tests()).unwrap();
     let ran = RefCell::new(Vec::new());
-    let missing = measure(&chosen, &state, |configuration, part, _| {
+    let missing = measure(&chosen, &state, f64::INFINITY, |configuration, part, runs, _| {
+        assert_eq!(runs, None, "a quick run has its own");
         ran.borrow_mut().push(format!("{} {part}", configuration.name));
         let row = r#"{"kind":"row","us":1,"machine":{"commit":"abc"}}"#.to_owned();
         Ok(if Some(part) == fails_at { Err("it ends".to_owned()) } else { Ok(("bench".to_owned(), row)) })
@@ -249,16 +250,36 @@ fn a_run_goes_on_where_one_has_ended() {
     assert_eq!(run_of(folder.path(), None), (Vec::new(), Vec::new()));
 }
 
+/// Where there is not time for all runs, parts that repeat what they measure do so less often, and the page says so with the
+/// commands that ran.
 #[test]
-fn parts_take_as_long_as_others_of_their_configuration_or_as_estimated_at_the_pace_of_all() {
-    const OF: fn(&'static str, u32) -> Configuration =
-        |name, seconds| Configuration::new(name, "echo", [seconds, 1]);
-    let (first, second) = (OF("first", 10), OF("second", 30));
-    let mut pace = Pace::new(false);
-    assert_eq!(pace.of(&second), 30.0);
-    pace.took(&first, &[4.0]);
-    pace.took(&first, &[4.0, 6.0]);
-    assert_eq!((pace.of(&first), pace.of(&second)), (5.0, 15.0), "half as long as estimated");
+fn a_whole_run_keeps_to_its_time_by_fewer_runs() {
+    let chosen = choose(&["par-04/table-3".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let identity = || vec![("commit", "abc".to_owned()), (LENGTH, "whole".to_owned())];
+    let state = State::open(folder.path(), identity()).unwrap();
+    let seconds = configurations().find(|it| it.name == "exponential").unwrap().seconds(false);
+    let mut all_runs = Vec::new();
+    let missing = measure(&chosen, &state, seconds * 3.0, |configuration, part, runs, _| {
+        all_runs.push(runs.unwrap());
+        let words = configuration.words(part, Length::Whole(runs), "other");
+        Ok(Ok((words.join(" "), String::new())))
+    });
+    assert!(missing.unwrap().is_empty());
+    // The first one took no time, which the others have therefore.
+    assert_eq!(all_runs, [3, 4, 4, 4]);
+    assert_eq!(
+        note_of_runs(&chosen, &state).unwrap(),
+        "There was not time for all runs: exponential 3 to 4 of 4."
+    );
+    let probes = Err(String::new());
+    let runner = Runner { is_quick: false, class: "other".to_owned(), hosts: None, probes };
+    let commands = runner.commands(chosen[0].configurations().next().unwrap(), &state);
+    assert!(commands[0].ends_with("--repetitions 3") && commands[1].ends_with("--repetitions 4"));
+}
+
+#[test]
+fn times_are_told_to_the_second_or_minute() {
     assert_eq!([59.4, 61.0, 7_320.0].map(spoken), ["59 s", "1 min", "2 h 2 min"]);
 }
 
@@ -268,10 +289,10 @@ fn a_program_without_probes_says_how_to_get_one_with_them() {
         Runner { is_quick: true, class: "other".to_owned(), hosts: None, probes: Err("it needs".to_owned()) };
     let of = |place| configurations().find(|configuration| configuration.place == place).unwrap();
     let files = || ["new", "log"].map(PathBuf::from);
-    let done = runner.run(of(Place::ProbesOnTwoHosts), 0, files()).unwrap();
+    let done = runner.run((of(Place::ProbesOnTwoHosts), 0, None), files()).unwrap();
     assert_eq!(done.unwrap_err(), "it needs");
-    assert!(
-        runner.commands(of(Place::ProbesOnTwoHosts))[0]
-            .starts_with("ironorb-probes bench latency --breakdown")
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let state = State::open(folder.path(), identity_of_tests()).unwrap();
+    let commands = runner.commands(of(Place::ProbesOnTwoHosts), &state);
+    assert!(commands[0].starts_with("ironorb-probes bench latency --breakdown"));
 }
