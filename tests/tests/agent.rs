@@ -16,7 +16,7 @@ pub(crate) struct AgentProcess {
 impl AgentProcess {
     pub(crate) fn start(address: &str, more: &[&str]) -> AgentProcess {
         let endpoint = format!("iiop://{address}");
-        let args = ["agent", "serve", "--lease", "1", "--endpoint", &endpoint];
+        let args = ["agent", "serve", "--lease", "2", "--endpoint", &endpoint];
         let process = ServingProcess::start(args.iter().chain(more));
         let address =
             process.ready.strip_prefix("corbaloc::1.2@").and_then(|url| url.strip_suffix("/IronORBAgent"));
@@ -80,7 +80,8 @@ fn a_killed_server_leaves_and_others_stay() {
 fn a_killed_agent_with_a_store_knows_all_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = folder.path().join("agent.redb");
-    let agent = AgentProcess::with_store("127.0.0.1:0", &store);
+    // An address at which no other test takes the port before the agent is there again.
+    let agent = AgentProcess::with_store("127.0.79.8:0", &store);
     let address = agent.address.clone();
     let servers: Vec<_> = ["a", "b", "c"].map(|key| agent.register("n", key, &[])).into();
     // One that cannot register again: it is known by the store alone.
@@ -101,7 +102,7 @@ fn a_killed_agent_with_a_store_knows_all_at_once() {
 
 #[test]
 fn a_killed_agent_without_a_store_hears_all_again() {
-    let agent = AgentProcess::start("127.0.0.1:0", &[]);
+    let agent = AgentProcess::start("127.0.79.9:0", &[]);
     let address = agent.address.clone();
     let _servers = ["a", "b", "c"].map(|key| agent.register("n", key, &[]));
     drop(agent);
@@ -133,7 +134,7 @@ fn leases_go_on_where_they_were_when_the_agent_stood_still() {
     let renewals = agent.fact("renewals_total");
     agent.process.signal(Signal::STOP);
     // More than two leases.
-    std::thread::sleep(Duration::from_millis(2_500));
+    std::thread::sleep(Duration::from_millis(4_500));
     agent.process.signal(Signal::CONT);
     assert_eq!(agent.servers("n").len(), 3);
     eventually("renewals come again", || agent.fact("renewals_total") >= renewals + 10);

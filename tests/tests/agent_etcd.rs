@@ -238,7 +238,7 @@ fn agents_go_on_without_etcd_and_agree_when_it_is_back() {
     let said = run(refused).expect_failure(1);
     assert!(said.contains("is taken"), "{said}");
     // So long that the agents' leases may end.
-    std::thread::sleep(Duration::from_millis(2_500));
+    std::thread::sleep(Duration::from_millis(4_500));
     etcd.signal(Signal::CONT);
 
     eventually("what is new is shared", || two.servers("new").len() == 1);

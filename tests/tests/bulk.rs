@@ -259,7 +259,7 @@ fn threads_share_a_slow_connection() {
 #[test]
 fn a_long_request_past_its_deadline_is_finished() {
     let (listener, port) = raw::listen();
-    let client = client(|orb| orb.call_timeout(Some(Duration::from_millis(200))));
+    let client = client(|orb| orb.call_timeout(Some(Duration::from_secs(1))));
     let store: StoreRef =
         client.string_to_object(&format!("corbaloc::127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
     let data = octets(20_000_000);
@@ -274,7 +274,7 @@ fn a_long_request_past_its_deadline_is_finished() {
             (long, short)
         });
         // The rest of the first request may still delay the second.
-        let answered = (0..50).any(|_| store.length(&data[..5]).is_ok());
+        let answered = (0..10).any(|_| store.length(&data[..5]).is_ok());
         let (long, short) = reader.join().unwrap();
         assert!(long.ends_with(&data) && short.ends_with(&data[..5]));
         let _ = answered;
@@ -315,7 +315,7 @@ fn an_answered_call_does_not_wait_for_requests_behind_it() {
     let store: StoreRef =
         client.string_to_object(&format!("corbaloc::1.2@127.0.0.1:{port}/x")).unwrap().narrow_unchecked();
     let (late, behind) = (octets(20_000_000), octets(30_000_000));
-    let e = store.with_timeout(Some(Duration::from_millis(50))).length(&late).unwrap_err();
+    let e = store.with_timeout(Some(Duration::from_millis(500))).length(&late).unwrap_err();
     assert_eq!(e.kind, SystemExceptionKind::Timeout, "{e}");
     let (mut stream, _) = listener.accept().unwrap();
     // Skips CancelRequests.

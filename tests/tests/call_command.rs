@@ -220,7 +220,7 @@ fn exceptions_are_shown_in_words_and_as_json() {
 fn deadlines_and_orb_options_apply() {
     let probe = Served::probe(Probing::default());
     probe.failed(
-        &["block", "-ORBcallTimeout", "50ms"],
+        &["block", "-ORBcallTimeout", "500ms"],
         &["TIMEOUT", "completed: maybe; calling again could repeat the operation", "help: --timeout SECONDS"],
     );
     probe.call(&["release"]).expect();

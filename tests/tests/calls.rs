@@ -268,7 +268,7 @@ fn a_message_above_the_limit_is_refused_and_the_connection_goes_on() {
             assert_eq!(beside.wait().unwrap(), 2 + length as i32);
         }
         remote.tick().unwrap();
-        assert_eq!(remote.ticks().unwrap(), 1);
+        eventually("the oneway has come", || remote.ticks().unwrap() == 1);
 
         let small = Orb::builder().no_endpoint().message_bytes_max(1000).build().unwrap();
         let e = elsewhere(&small, &local).reflect(&[0; 2000]).unwrap_err();
@@ -291,7 +291,7 @@ fn deadlines_apply_at_every_level() {
     both(|server, client| {
         let local: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let remote = elsewhere(client, &local);
-        let short = Some(Duration::from_millis(30));
+        let short = Some(Duration::from_millis(200));
         let timed_out = |e: SystemException| {
             assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe), "{e}");
         };

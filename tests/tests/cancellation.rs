@@ -111,7 +111,7 @@ fn cancelling_client() -> Orb {
 }
 
 fn short<T>(call: impl FnOnce() -> Result<T, SystemException>) {
-    let e = with_timeout(Some(Duration::from_millis(50)), call).err().unwrap();
+    let e = with_timeout(Some(Duration::from_millis(200)), call).err().unwrap();
     assert_eq!(e.kind, SystemExceptionKind::Timeout);
 }
 

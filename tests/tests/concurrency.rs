@@ -61,7 +61,11 @@ fn the_first_connections_of_a_hybrid_server_keep_their_threads() {
         Ok::<(), SystemException>(())
     });
     // One connection in 32 threads keeps a thread: two.
-    let (orb, probe) = serve(ServerConcurrency::Hybrid { threads_max: 64 }, servant);
+    let mut builder = Orb::builder().concurrency(ServerConcurrency::Hybrid { threads_max: 64 });
+    // A thread that helps where a servant looks blocked has another name.
+    builder.config().threads_per_connection_max = 1;
+    let orb = builder.endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let probe: ProbeRef = orb.root_poa().activate(servant).unwrap();
     let served_by = |remote: &ProbeRef| {
         remote.ping().unwrap();
         seen.lock().unwrap().take().unwrap()

@@ -133,7 +133,7 @@ fn late_oneways_are_dropped_in_silence_and_counted() {
         let served: ProbeRef = server.root_poa().activate(Probing::default()).unwrap();
         let mut stream = raw::connect(served.object());
         let mut tick = |sent: u64| {
-            let contexts = [deadline(SECOND, sent, 1)];
+            let contexts = [deadline(60 * SECOND, sent, 1)];
             let mut request = raw::request_with(served.object(), "tick", &contexts, &[]);
             request[16] = 0; // no response
             raw::write(&mut stream, &request);

@@ -193,9 +193,9 @@ fn a_late_reply_is_dropped() {
         let (_server, parking, local) = server(concurrency);
         let gone = client();
         let remote = elsewhere(&gone, &local);
-        let e = with_timeout(Some(Duration::from_millis(20)), || remote.add(1, 2)).unwrap_err();
+        let e = with_timeout(Some(Duration::from_millis(200)), || remote.add(1, 2)).unwrap_err();
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
-        let e = with_timeout(Some(Duration::from_millis(20)), || local.add(1, 2)).unwrap_err();
+        let e = with_timeout(Some(Duration::from_millis(200)), || local.add(1, 2)).unwrap_err();
         assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
         eventually("both have arrived", || parking.parked() == 2);
         gone.shutdown(true).unwrap();

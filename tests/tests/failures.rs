@@ -87,7 +87,7 @@ fn a_call_to_a_silent_server_times_out_and_is_cancelled() {
         });
         let mut builder = Orb::builder().no_endpoint();
         builder.config().connection.cancel_requests = true;
-        let probe = at(&builder.build().unwrap(), port).with_timeout(Some(Duration::from_millis(50)));
+        let probe = at(&builder.build().unwrap(), port).with_timeout(Some(Duration::from_millis(300)));
         assert_eq!(kind_of(probe.ping()), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));
         let (request, cancel) = server.join().unwrap();
         assert_eq!(cancel[7], 2, "CancelRequest");

@@ -193,7 +193,8 @@ fn forgotten_iterators_make_room_for_new_ones() {
 fn references_to_contexts_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("names.redb");
-    let service = NamingProcess::start(&store, "127.0.0.1:0");
+    // At an address at which no other test takes the port before the service is there again.
+    let service = NamingProcess::start(&store, "127.0.79.10:0");
     let orb = client();
     let root = service.root(&orb);
     let ctx = root.bind_new_context(&name("ctx")).unwrap().unwrap();
@@ -231,7 +232,7 @@ fn acknowledged_bindings_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("names.redb");
     let orb = client();
-    let mut address = "127.0.0.1:0".to_owned();
+    let mut address = "127.0.79.11:0".to_owned();
     let known = Mutex::new(BTreeMap::new());
     for round in 0..3 {
         let service = NamingProcess::start(&store, &address);

@@ -402,7 +402,7 @@ fn held_names_have_parts_too() {
 /// Four servers that know nothing of parts, as processes, which are killed. Each answers only for the share that it is to get.
 #[test]
 fn parts_may_be_any_servers_and_a_killed_one_is_named() {
-    let agent = ServingProcess::start(["agent", "serve", "--lease", "1", "--endpoint", "iiop://127.0.0.1:0"]);
+    let agent = ServingProcess::start(["agent", "serve", "--lease", "3", "--endpoint", "iiop://127.0.0.1:0"]);
     let folder = tempfile::tempdir().unwrap();
     let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/idl/parallel.idl");
     let shares = [json!([1, 2]), json!([3, 4]), json!([5]), json!([6])];
@@ -446,7 +446,7 @@ fn a_call_takes_no_longer_than_it_may() {
     let rival = Arc::new(Rival::default());
     let late = Part { rival: Some(rival.clone()), ..Part::default() };
     let _servers = [site.serve("1/2"), site.serve_as(late, Some("2/2"))];
-    let options = PartOptions::new().within(Duration::from_millis(200));
+    let options = PartOptions::new().within(Duration::from_secs(1));
     let rows: ParallelRef<RowsRef> = site.jobs().parallel("rows", options);
     let e = rows.total_again(&[1, 2]).unwrap_err();
     assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe), "{e:?}");

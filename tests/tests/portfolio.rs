@@ -6,13 +6,13 @@ use portfolio::exchange::{Exchange, MARKETS};
 use portfolio::front_end::FrontEnd;
 
 /// What a slow server takes: its answers are not waited for.
-const SLOW: Duration = Duration::from_secs(3);
+const SLOW: Duration = Duration::from_secs(5);
 
 #[test]
 fn what_is_late_is_given_up_and_the_rest_is_right() {
     let exchange = Exchange::open(Duration::ZERO, SLOW).unwrap();
     let front_end = FrontEnd::open(&exchange.agent()).unwrap();
-    let seen = front_end.ask_all(&exchange.references(), Duration::from_secs(1), 1).unwrap();
+    let seen = front_end.ask_all(&exchange.references(), Duration::from_secs(2), 1).unwrap();
     assert_eq!((seen.prices, seen.late, seen.failed, seen.wrong, seen.unmet), (6, 2, 0, 0, 0));
     assert_eq!(exchange.calls(), [1; 8]);
 }

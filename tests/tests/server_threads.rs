@@ -415,7 +415,7 @@ fn clients_that_never_read_are_closed() {
         let (orb, filling, listener, probe) = filling_server(concurrency, |config| {
             config.server_threads_max = 4;
             config.server_connections_max = 1;
-            config.transmit_timeout = Duration::from_millis(300);
+            config.transmit_timeout = Duration::from_secs(1);
         });
         filling.0.open();
         let mut silent = raw::connect_narrow(listener.object());

@@ -346,7 +346,7 @@ fn a_client_ends_its_call_to_a_hostile_server() {
     let path = at(&folder, "s");
     let listener = UnixListener::bind(&path).unwrap();
     let mut builder = Orb::builder().no_endpoint();
-    builder.config().call_timeout = Some(Duration::from_millis(300));
+    builder.config().call_timeout = Some(Duration::from_secs(1));
     let client = builder.build().unwrap();
     let text = format!("corbaloc:shm:{path}|key");
     let remote: ProbeRef = client.string_to_object(&text).unwrap().narrow_unchecked();

@@ -70,7 +70,8 @@ fn calls_and_requests_are_counted_on_both_sides() {
         // Long ones leave from where they lie.
         let data = vec![7; 3_000_000];
         assert_eq!(remote.reflect(&data).unwrap(), data);
-        assert_eq!(remote.ticks().unwrap(), 10, "all oneways have come");
+        remote.ticks().unwrap();
+        eventually("all oneways have come", || probe.ticks().unwrap() == 10);
         let seen = client.status();
         assert_eq!((seen.total("calls_total"), seen.total("calls_in_flight")), (132, 0), "{concurrency:?}");
         assert_eq!(seen.total("requests_total"), 0, "it serves none");
@@ -223,7 +224,7 @@ fn timeouts_and_forwards_are_counted() {
             eventually("the call is given up", || client.status().total("calls_failed_total") > 0);
             probe.release().unwrap();
         });
-        let timed_out = ironorb::with_timeout(Some(Duration::from_millis(20)), || remote.block());
+        let timed_out = ironorb::with_timeout(Some(Duration::from_millis(500)), || remote.block());
         assert_eq!(timed_out.unwrap_err().kind, SystemExceptionKind::Timeout);
     });
     assert_eq!(client.status().total_where("calls_failed_total", "exception", "TIMEOUT"), 1);
@@ -547,7 +548,11 @@ fn the_command_shows_a_process_that_was_started_with_the_setting() {
     let metrics = json["metrics"].as_array().unwrap();
     let value = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap()["value"].as_u64();
     assert!(value("requests_total").unwrap() >= 2);
-    assert_eq!(json["connections"].as_array().unwrap().len(), 1, "that of the command itself");
+    eventually("the connection of the command itself is left", || {
+        let json = run(["status", &service.address, "--json"]).expect();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["connections"].as_array().unwrap().len() == 1
+    });
     let samples = samples(&run(["status", &service.address, "--prometheus"]).expect());
     assert!(samples["ironorb_requests_total{lane=\"0\"}"] >= 3.0, "{samples:?}");
     assert!(samples["ironorb_upcall_latency_seconds_count{lane=\"0\"}"] >= 3.0);

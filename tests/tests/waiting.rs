@@ -98,7 +98,7 @@ fn a_call_ends_at_its_deadline() {
         let client = client(waiting).build().unwrap();
         let url = format!("corbaloc:iiop:1.2@127.0.0.1:{port}/Probe");
         let probe: ProbeRef = client.string_to_object(&url).unwrap().narrow_unchecked();
-        let probe = probe.with_timeout(Some(Duration::from_millis(30)));
+        let probe = probe.with_timeout(Some(Duration::from_millis(200)));
         for _ in 0..3 {
             let e = probe.ping().unwrap_err();
             assert_eq!((e.kind, e.completed), (SystemExceptionKind::Timeout, CompletionStatus::Maybe));

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ironorb::naming::cos_naming::NamingContextRef;
-use ironorb::{ObjectRef, SystemExceptionKind, TypedRef as _};
+use ironorb::{ObjectRef, Orb, SystemExceptionKind, TypedRef as _};
 use ironorb_agent::idl::{Agent as _, AgentRef, Offer, agent::RemoveError};
-use ironorb_agent::{Agent, AgentClient, AgentError, Choice, Condition, Limits, News, Registration};
+use ironorb_agent::{
+    Agent, AgentClient, AgentError, Choice, ClientOptions, Condition, Limits, News, Registration,
+};
 
 use crate::{Served, client, client_at, eventually};
 
@@ -182,7 +184,7 @@ fn a_store_keeps_what_was_acknowledged() {
     let served = Served::start(Agent::builder().store(&store));
     let client = client(&[&served]);
     let agent: AgentRef = client.orb().string_to_object(&served.agent.corbaloc()).unwrap().narrow_unchecked();
-    let lease = agent.open(1_000).unwrap();
+    let lease = agent.open(5_000).unwrap();
     let offer =
         |name: &str| Offer { name: name.into(), reference: "corbaloc::h/a".into(), properties: Vec::new() };
     let revision = agent.register(&lease.key, &[offer("kept"), offer("removed")]).unwrap();
@@ -205,7 +207,11 @@ fn a_store_keeps_what_was_acknowledged() {
 fn a_backup_is_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(Agent::builder().backups(folder.path()));
-    let client = client(&[&served]);
+    // To write all to a disk that is busy may take longer than a client waits by default.
+    let mut options = ClientOptions::default();
+    options.timeout = crate::PATIENCE;
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
+    let client = AgentClient::connect_with(&orb, [served.agent.corbaloc()], options).unwrap();
     let _registration = register(&client, "a", "1");
     let copy = client.backup().unwrap();
     assert!(copy.starts_with(folder.path().to_str().unwrap()), "{copy}");

@@ -284,7 +284,7 @@ impl<T: Element> Elements<T> {
 
     /// Changes an element. Blocks while another thread uses it, and with durability `Power` for the disk. A change that
     /// panics changes nothing. For several elements at once there is [`update_all`](Self::update_all): of threads whose closures use
-    /// each other's elements one gets [`ElementError::Circle`]. Allocates nothing, but with durability `Power`.
+    /// each other's elements at least one gets [`ElementError::Circle`]. Allocates nothing, but with durability `Power`.
     #[inline]
     pub fn update<R>(
         &self,

@@ -131,16 +131,23 @@ impl OpenFile {
             Err(TryLockError::WouldBlock) => return Err(ExtentError::InUse { path: path.clone() }),
             Err(TryLockError::Error(e)) => return Err(at(e)),
         }
-        let bytes = file.metadata().map_err(at)?.len();
-        let is_new = bytes == 0 || bytes == layout.end as u64 && has_no_head(&file).map_err(at)?;
-        let (identity, was_open) = match is_new {
-            true => {
-                allocate(&file, path, layout.end)?;
-                (Identity::new().map_err(at)?, false)
-            }
-            false => check(&file, options, bytes, (count, state_bytes, layout.end))?,
+        let opened = || {
+            let bytes = file.metadata().map_err(at)?.len();
+            let is_new = bytes == 0 || bytes == layout.end as u64 && has_no_head(&file).map_err(at)?;
+            let (identity, was_open) = match is_new {
+                true => {
+                    allocate(&file, path, layout.end)?;
+                    (Identity::new().map_err(at)?, false)
+                }
+                false => check(&file, options, bytes, (count, state_bytes, layout.end))?,
+            };
+            let memory = Arc::new(Memory::of_file(&file, layout.end).map_err(at)?);
+            Ok::<_, ExtentError>((memory, is_new, identity, was_open))
         };
-        let memory = Arc::new(Memory::of_file(&file, layout.end).map_err(at)?);
+        let (memory, is_new, identity, was_open) = opened().inspect_err(|_| {
+            // A process that is being started has the file until it runs its program, and would keep it locked.
+            let _unlocked = file.unlock();
+        })?;
         let is_open = Row::at(&memory, OPEN_AT, 1);
         Ok(OpenFile {
             file,

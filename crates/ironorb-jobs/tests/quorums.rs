@@ -11,7 +11,7 @@ use ironorb_tests::gate::Gate;
 use ironorb_tests::testing::{ProbeAsync, ProbeRef};
 use ironorb_tests::{Hooked, Probing, eventually};
 
-use crate::stage::{InOrder, Stage, elsewhere, server, slow, table};
+use crate::stage::{InOrder, Stage, elsewhere, server, slow, table, working};
 
 const LONG: Duration = Duration::from_millis(700);
 
@@ -48,21 +48,29 @@ fn time_is_over_when_it_is() {
     let options = PartOptions::new();
     for architecture in [Architecture::HandleDriven, Architecture::Forwarding, Architecture::Synchronous] {
         for (quorum, verdict) in [(Quorum::All, Verdict::Deadline), (Quorum::BestEffort, Verdict::Met)] {
-            let end = stage
-                .jobs
-                .job()
-                .call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2))
-                .call_named("b", options, |probe: &ProbeRef| probe.add_async(3, 4))
-                .architecture(architecture)
-                .quorum(quorum)
-                .within(Duration::from_millis(600))
-                .run();
-            assert_eq!(end.verdict, verdict, "{architecture:?}");
-            assert!(
-                matches!(end.parts, (PartEnd::Result(3), PartEnd::Cancelled { may_be_executed: true })),
-                "{architecture:?}: {:?}",
-                end.parts
-            );
+            // A daemon tells what it has 20 ms before the time is over: on a busy machine that is too late now and then.
+            eventually("the quick part's result comes in time", || {
+                let end = stage
+                    .jobs
+                    .job()
+                    .call_named("a", options, |probe: &ProbeRef| probe.add_async(1, 2))
+                    .call_named("b", options, |probe: &ProbeRef| probe.add_async(3, 4))
+                    .architecture(architecture)
+                    .quorum(quorum)
+                    .within(Duration::from_millis(600))
+                    .run();
+                assert_eq!(end.verdict, verdict, "{architecture:?}");
+                let (quick, late) = end.parts;
+                assert!(
+                    matches!(late, PartEnd::Cancelled { may_be_executed: true }),
+                    "{architecture:?}: {late:?}"
+                );
+                assert!(
+                    matches!(quick, PartEnd::Result(3) | PartEnd::Cancelled { may_be_executed: true }),
+                    "{architecture:?}: {quick:?}"
+                );
+                quick.is_result()
+            });
         }
     }
 }
@@ -87,7 +95,9 @@ fn nothing_is_awaited_once_a_job_is_over() {
 #[test]
 fn another_server_is_asked_when_one_is_late() {
     let ((_late_orb, late), late_calls) = slow(LONG);
-    let ((_quick_orb, quick), quick_calls) = slow(Duration::ZERO);
+    let asked = late_calls.clone();
+    let waits = move || eventually("the late one is asked", || asked.load(Ordering::SeqCst) > 0);
+    let ((_quick_orb, quick), quick_calls) = working(waits);
     let stage = Stage::new();
     let servers = [&late, &quick].map(|probe| elsewhere(&stage.client, probe).object().clone());
     let after = Duration::from_millis(30);
@@ -386,7 +396,7 @@ fn a_daemon_forwards_nothing_that_is_late() {
     eventually("the call has begun", || late_calls.load(Ordering::SeqCst) == 1);
     let end = job("a").architecture(Architecture::Forwarding).within(Duration::from_millis(50)).run();
     assert_eq!(end.verdict, Verdict::Deadline);
-    assert_eq!(stage.fact("queued"), 1);
+    eventually("it waits", || stage.fact("queued") == 1);
     assert!(matches!(run(busy).parts, (PartEnd::Result(3),)));
     eventually("the daemon is idle", || stage.fact("busy") == 0);
     assert_eq!(stage.fact("jobs_forwarding_total"), 1);

@@ -72,7 +72,7 @@ impl Stage {
 
 /// A probe whose `add` takes a while and is counted.
 pub(crate) struct Slow {
-    pub(crate) takes: Duration,
+    pub(crate) works: Box<dyn Fn() + Send + Sync>,
     pub(crate) calls: Arc<AtomicUsize>,
 }
 
@@ -87,7 +87,7 @@ impl Servant for Slow {
                 |r| {
                     let (a, b) = (r.get::<i32>()?, r.get::<i32>()?);
                     self.calls.fetch_add(1, Ordering::SeqCst);
-                    std::thread::sleep(self.takes);
+                    (self.works)();
                     Ok(Ok::<i32, SystemException>(a + b))
                 },
                 |w, sum| w.put(sum),
@@ -99,9 +99,15 @@ impl Servant for Slow {
 
 /// A server of a [`Slow`] probe, and the count of its calls.
 pub(crate) fn slow(takes: Duration) -> ((Orb, ProbeRef), Arc<AtomicUsize>) {
+    working(move || std::thread::sleep(takes))
+}
+
+/// The same, whose `add` does this once it is counted.
+pub(crate) fn working(works: impl Fn() + Send + Sync + 'static) -> ((Orb, ProbeRef), Arc<AtomicUsize>) {
     let (server, calls) = (orb(), Arc::new(AtomicUsize::new(0)));
     let poa = server.root_poa();
-    let id = poa.activate_object(Arc::new(Slow { takes, calls: calls.clone() })).unwrap();
+    let slow = Slow { works: Box::new(works), calls: calls.clone() };
+    let id = poa.activate_object(Arc::new(slow)).unwrap();
     let probe = poa.id_to_reference(&id).unwrap().narrow_unchecked();
     ((server, probe), calls)
 }

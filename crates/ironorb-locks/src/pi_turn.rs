@@ -142,7 +142,8 @@ mod tests {
                 all.into_iter().map(|thread| thread.join().unwrap()).collect()
             });
             // The thread that closes the circle leaves it, so that the others have their turns.
-            assert_eq!(waited.iter().filter(|waited| **waited == Err(Circle)).count(), 1, "{waited:?}");
+            // Of two that close it at once the system may tell both.
+            assert!(waited.contains(&Err(Circle)), "{waited:?}");
         }
     }
 

@@ -198,6 +198,8 @@ fn work_is_performed_piece_by_piece() {
 fn no_more_requests_wait_for_the_main_thread_than_its_limit() {
     let mut builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     builder.config().held_requests_max = 2;
+    // No other thread reads on while one is stopped.
+    builder.config().threads_per_connection_max = 1;
     let server = builder.build().unwrap();
     let client = client();
     let poa = server.root_poa().create_poa("main", None, MAIN).unwrap();

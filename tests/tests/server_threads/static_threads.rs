@@ -141,7 +141,15 @@ fn static_threads_end_with_the_thread_pool_of_their_lane() {
 #[test]
 fn an_orb_may_have_static_threads_too() {
     let _alone = alone();
-    let words = ["-ORBserverThreadsStatic", "3", "-ORBconcurrency", "threadPerConnection"];
+    let words = [
+        "-ORBserverThreadsStatic",
+        "3",
+        "-ORBconcurrency",
+        "threadPerConnection",
+        // No other thread helps where one of these begins late.
+        "-ORBthreadsPerConnectionMax",
+        "1",
+    ];
     let mut arguments = words.map(str::to_owned).to_vec();
     let builder = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap();
     let orb = builder.arguments(&mut arguments).build().unwrap();

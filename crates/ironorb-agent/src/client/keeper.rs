@@ -293,7 +293,10 @@ fn renew(core: &Core, at: usize) -> Result<(), AgentError> {
             if place.has_open_claims {
                 let offers = others_kept(core, &[]);
                 lock(&core.keeper.kept).places[at].has_open_claims = false;
-                register_exclusive_ones(core, at, &owner, &offers)?;
+                let registered = register_exclusive_ones(core, at, &owner, &offers);
+                // What was not answered is asked for again, too.
+                lock(&core.keeper.kept).places[at].has_open_claims |= registered.is_err();
+                registered?;
             }
             Ok(())
         }

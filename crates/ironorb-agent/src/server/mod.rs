@@ -132,7 +132,8 @@ impl AgentBuilder {
             Some(path) => {
                 let (store, restored, start) = Store::open(path)?;
                 let start = Start { life, is_shared, ..start };
-                (Registry::restore(start, self.limits, restored, Duration::ZERO), Some(store))
+                // Leases begin again when the agent hears renewals, however long its store takes to open.
+                (Registry::restore(start, self.limits, restored, started.elapsed()), Some(store))
             }
             None => (Registry::new(Start { life, is_shared, ..Start::default() }, self.limits), None),
         };

@@ -51,7 +51,7 @@ fn an_update_that_panics_changes_nothing_and_a_thread_does_not_wait_for_itself()
     assert_eq!(elements.read(1, |state| *state).unwrap(), 3);
 }
 
-/// Threads use the same elements in a different order, each from within a closure. One is told so, and the others go on.
+/// Threads use the same elements in a different order, each from within a closure. At least one is told so, and the others go on.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn threads_that_would_wait_in_a_circle_are_told() {
@@ -74,10 +74,12 @@ fn threads_that_would_wait_in_a_circle_are_told() {
         }
         let hang = std::time::Duration::from_secs(60);
         let used: Vec<_> = (0..threads).map(|_| said.recv_timeout(hang).expect("none hangs")).collect();
-        assert_eq!(used.iter().filter(|it| matches!(it, Err(ElementError::Circle))).count(), 1, "{used:?}");
+        // Of two that close the circle at once the system may tell both.
+        let circles = used.iter().filter(|it| matches!(it, Err(ElementError::Circle))).count() as u64;
+        assert!(circles >= 1, "{used:?}");
         let all: Vec<u64> = (0..threads).collect();
         let sum = elements.update_all(&all, |states| states.iter().sum::<u32>()).unwrap();
-        assert_eq!(u64::from(sum), threads + 10 * (threads - 1), "it has changed nothing");
+        assert_eq!(u64::from(sum), threads + 10 * (threads - circles), "it has changed nothing");
     }
 }
 
