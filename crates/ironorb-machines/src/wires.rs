@@ -1,15 +1,8 @@
-//! Connections, and the links under them.
-
-use std::ops::Range;
-use std::time::Duration;
+//! Connections, and what they carry over links.
 
 use ironorb::engine::ConnectionId;
-use ironorb_model::scenario::{Link, LinkRule, Scenario};
-use ironorb_model::{
-    ConnectionThread, LinkState, Place, Queue, Random, ResourceObservations, Stream, Table, Time, resources,
-};
+use ironorb_model::{ConnectionThread, LinkEnd, LinkNumber, Place, Queue, Stream};
 
-use super::hosts::HostNumber;
 use super::world::{Event, Task, World};
 
 /// A connection. Its number names it to its server.
@@ -24,7 +17,8 @@ pub(super) struct Wire {
     /// What serves it, if each connection has a thread.
     pub(super) served_by: ConnectionThread,
     streams: [Stream; 2],
-    links: [u32; 2],
+    /// By where it leads.
+    links: [LinkNumber; 2],
 }
 
 /// What a machine has sent at once.
@@ -42,61 +36,12 @@ pub(super) enum Toward {
     Client = 1,
 }
 
-/// Both directions of the links between hosts that have connections.
-#[derive(Debug)]
-pub(super) struct Links {
-    random: Random,
-    kinds: Vec<Link>,
-    /// Of each rule, when nothing leaves.
-    closed: Vec<Vec<Range<Duration>>>,
-    directions: Vec<Direction>,
-    numbers: Table<(HostNumber, HostNumber), u32>,
-}
-
-/// A link between two hosts in one direction.
-#[derive(Debug)]
-struct Direction {
-    state: LinkState,
-    /// The index of its kind.
-    kind: u32,
-    /// The groups of its hosts.
-    groups: (u32, u32),
-}
-
-impl Links {
-    pub(super) fn of(scenario: &Scenario, seed: u64) -> Links {
-        let rules = scenario.links.iter().map(|rule| rule.link);
-        Links {
-            random: Random::stream(seed, 0),
-            kinds: rules.chain([scenario.default_link, Link::WITHIN_A_HOST]).collect(),
-            closed: scenario.links.iter().map(LinkRule::closed).collect(),
-            directions: Vec::new(),
-            numbers: Table::default(),
-        }
-    }
-
-    pub(super) fn restart_observation(&mut self, now: Time) {
-        self.directions.iter_mut().for_each(|direction| direction.state.restart_observation(now));
-    }
-
-    /// What links between hosts have carried.
-    pub(super) fn observe(&self, now: Time, scenario: &Scenario, into: &mut Vec<ResourceObservations>) {
-        let within_a_host = self.kinds.len() - 1;
-        let links = self.directions.iter().filter(|direction| direction.kind as usize != within_a_host);
-        let observed = |direction: &Direction| {
-            let (from, to) = direction.groups;
-            ((from as usize, to as usize), direction.state.observe(now, String::new()))
-        };
-        resources::observe_links(scenario, into, links.map(observed));
-    }
-}
-
 impl World<'_> {
     /// Makes a connection from one process to another.
     pub(super) fn add_wire(&mut self, place: Place, connection: ConnectionId) -> u32 {
-        let host_of = |process: u32| self.processes[process as usize].host;
-        let (from, to) = (host_of(place.client), host_of(place.server));
-        let links = [self.link(from, to), self.link(to, from)];
+        let (client, server) = (self.link_end(place.client), self.link_end(place.server));
+        let links = [(client, server), (server, client)];
+        let links = links.map(|(from, to)| self.links.between(self.scenario, from, to));
         self.wires.push(Wire {
             place,
             connection,
@@ -120,11 +65,8 @@ impl World<'_> {
         self.octets += bytes.len() as u64;
         self.capture(wire, toward, &bytes);
         let Wire { streams, links, .. } = &mut self.wires[wire as usize];
-        let Direction { state, kind, .. } = &mut self.links.directions[links[toward as usize] as usize];
-        let link = &self.links.kinds[*kind as usize];
         let stream = &mut streams[toward as usize];
-        let closed = self.links.closed.get(*kind as usize).map_or(&[][..], Vec::as_slice);
-        let at = state.send(link, closed, now, bytes.len() as u64, stream);
+        let at = self.links.send(links[toward as usize], now, bytes.len() as u64, stream);
         let segment = Segment { wire, toward, bytes };
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(segment)),
@@ -132,28 +74,9 @@ impl World<'_> {
         }
     }
 
-    /// The link in one direction.
-    fn link(&mut self, from: HostNumber, to: HostNumber) -> u32 {
-        if let Some(number) = self.links.numbers.get(&(from, to)) {
-            return *number;
-        }
-        let kind = self.link_kind(from, to) as u32;
-        let groups = (self.hosts[from as usize].group, self.hosts[to as usize].group);
-        let number = self.links.directions.len() as u32;
-        let mut state = LinkState::new(Random::stream(self.links.random.bits(), 0));
-        state.restart_observation(if self.is_observing { self.observed_from } else { Time::ZERO });
-        self.links.directions.push(Direction { state, kind, groups });
-        self.links.numbers.insert((from, to), number);
-        number
-    }
-
-    fn link_kind(&self, from: HostNumber, to: HostNumber) -> usize {
-        let rules = &self.scenario.links;
-        if from == to {
-            return rules.len() + 1;
-        }
-        let group = |host: HostNumber| self.hosts[host as usize].group as usize;
-        self.scenario.link_rule_between(group(from), group(to)).unwrap_or(rules.len())
+    fn link_end(&self, process: u32) -> LinkEnd {
+        let host = self.processes[process as usize].host;
+        LinkEnd { host, group: self.hosts[host as usize].group }
     }
 }
 

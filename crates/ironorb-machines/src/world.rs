@@ -9,7 +9,7 @@ use ironorb::generated::Operation;
 use ironorb_model::record::Timeline;
 use ironorb_model::scenario::{Arrivals, Cycle, Scenario};
 use ironorb_model::{
-    Agenda, ClassObservations, Connections, Digest, Locks, Observations, Pool, Slab, Stepping, Time,
+    Agenda, ClassObservations, Connections, Digest, Links, Locks, Observations, Pool, Slab, Stepping, Time,
 };
 
 use super::calls::Call;
@@ -17,7 +17,7 @@ use super::clients::{Client, CycleState, Source};
 use super::hosts::{Host, HostNumber, Thread};
 use super::packets::Packets;
 use super::processes::{Callers, Process};
-use super::wires::{Links, Segment, Wire};
+use super::wires::{Segment, Wire};
 use crate::MachinesError;
 
 /// The ORBs of a scenario, what is between them, and what they have to do.
@@ -193,7 +193,7 @@ impl<'s> World<'s> {
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
         self.locks.observe(self.scenario, now, &mut resources);
-        self.links.observe(now, self.scenario, &mut resources);
+        self.links.observe(self.scenario, now, &mut resources);
         Observations {
             span: now.since(self.observed_from),
             classes: self.classes.clone(),

@@ -11,6 +11,7 @@ mod connections;
 mod digest;
 mod draws;
 mod link;
+mod links;
 mod load;
 mod observations;
 mod pauses;
@@ -34,6 +35,7 @@ pub use connections::{CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, Connections, 
 pub use digest::Digest;
 pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
+pub use links::{LinkEnd, LinkNumber, Links};
 pub use load::Load;
 pub use observations::{BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations};
 pub use pauses::{PauseTimes, Pauses};

@@ -1,13 +1,7 @@
-//! Connections, the links under them, and the messages that they carry.
-
-use std::ops::Range;
-use std::time::Duration;
+//! Connections, and the messages that they carry over links.
 
 use super::world::{Event, Task, World};
-use crate::scenario::{Link, LinkRule, Scenario};
-use crate::{
-    ConnectionThread, LinkState, Place, Random, ResourceObservations, Stream, Table, Time, resources,
-};
+use crate::{ConnectionThread, LinkEnd, LinkNumber, Place, Stream};
 
 /// A connection from one process to another.
 #[derive(Debug)]
@@ -17,8 +11,8 @@ pub(super) struct Wire {
     /// What serves it, if each connection has a thread.
     pub(super) served_by: ConnectionThread,
     streams: [Stream; 2],
-    /// Indices of the links in both directions; [`WITHIN_A_HOST`] for none.
-    links: [u32; 2],
+    /// By where it leads.
+    links: [LinkNumber; 2],
 }
 
 /// The end to which a message goes.
@@ -26,41 +20,6 @@ pub(super) struct Wire {
 pub(super) enum Toward {
     Server = 0,
     Client = 1,
-}
-
-const WITHIN_A_HOST: u32 = u32::MAX;
-
-/// The links between hosts that have connections, each direction by itself.
-#[derive(Debug)]
-pub(super) struct Links {
-    random: Random,
-    /// Those of the scenario's rules, and the default one.
-    kinds: Vec<Link>,
-    /// Of each rule, when nothing leaves.
-    closed: Vec<Vec<Range<Duration>>>,
-    states: Vec<LinkInUse>,
-    numbers: Table<(u32, u32), u32>,
-}
-
-#[derive(Debug)]
-struct LinkInUse {
-    state: LinkState,
-    kind: u32,
-    /// The groups of its hosts.
-    groups: (u32, u32),
-}
-
-impl Links {
-    pub(super) fn of(scenario: &Scenario, seed: u64) -> Links {
-        let rules = scenario.links.iter().map(|rule| rule.link);
-        Links {
-            random: Random::stream(seed, 0),
-            kinds: rules.chain([scenario.default_link]).collect(),
-            closed: scenario.links.iter().map(LinkRule::closed).collect(),
-            states: Vec::new(),
-            numbers: Table::default(),
-        }
-    }
 }
 
 impl World<'_> {
@@ -77,9 +36,9 @@ impl World<'_> {
     }
 
     fn add_wire(&mut self, place: Place) -> u32 {
-        let host_of = |process: u32| self.processes[process as usize].host;
-        let (from_host, to_host) = (host_of(place.client), host_of(place.server));
-        let links = [self.link(from_host, to_host), self.link(to_host, from_host)];
+        let (client, server) = (self.link_end(place.client), self.link_end(place.server));
+        let links = [(client, server), (server, client)];
+        let links = links.map(|(from, to)| self.links.between(self.scenario, from, to));
         self.wires.push(Wire {
             is_introduced: false,
             served_by: ConnectionThread::default(),
@@ -106,15 +65,7 @@ impl World<'_> {
         self.digest.take(now.as_ns());
         self.digest.take(u64::from(wire) << 33 ^ (toward as u64) << 32 ^ octets);
         let Wire { streams, links, .. } = &mut self.wires[wire as usize];
-        let link = links[toward as usize];
-        if link == WITHIN_A_HOST {
-            self.ready.push_back(then);
-            return;
-        }
-        let LinkInUse { state, kind, .. } = &mut self.links.states[link as usize];
-        let link = &self.links.kinds[*kind as usize];
-        let closed = self.links.closed.get(*kind as usize).map_or(&[][..], Vec::as_slice);
-        let at = state.send(link, closed, now, octets, &mut streams[toward as usize]);
+        let at = self.links.send(links[toward as usize], now, octets, &mut streams[toward as usize]);
         match at > now {
             true => self.agenda.enter(at, Event::Arrives(then)),
             false => self.ready.push_back(then),
@@ -127,34 +78,8 @@ impl World<'_> {
         self.scenario.link_between(group(from), group(to)).mtu
     }
 
-    fn link(&mut self, from: u32, to: u32) -> u32 {
-        if from == to {
-            return WITHIN_A_HOST;
-        }
-        if let Some(number) = self.links.numbers.get(&(from, to)) {
-            return *number;
-        }
-        let groups = (self.hosts[from as usize].group, self.hosts[to as usize].group);
-        let random = Random::stream(self.links.random.bits(), 0);
-        let mut state = LinkState::new(random);
-        state.restart_observation(if self.is_observing { self.observed_from } else { Time::ZERO });
-        let number = self.links.states.len() as u32;
-        let rule = self.scenario.link_rule_between(groups.0 as usize, groups.1 as usize);
-        let kind = rule.unwrap_or(self.scenario.links.len()) as u32;
-        self.links.states.push(LinkInUse { state, kind, groups });
-        self.links.numbers.insert((from, to), number);
-        number
-    }
-
-    pub(super) fn restart_links(&mut self, now: Time) {
-        self.links.states.iter_mut().for_each(|link| link.state.restart_observation(now));
-    }
-
-    pub(super) fn observe_links(&self, now: Time, into: &mut Vec<ResourceObservations>) {
-        let observed = |link: &LinkInUse| {
-            let (from, to) = link.groups;
-            ((from as usize, to as usize), link.state.observe(now, String::new()))
-        };
-        resources::observe_links(self.scenario, into, self.links.states.iter().map(observed));
+    fn link_end(&self, process: u32) -> LinkEnd {
+        let host = self.processes[process as usize].host;
+        LinkEnd { host, group: self.hosts[host as usize].group }
     }
 }

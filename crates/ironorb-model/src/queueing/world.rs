@@ -10,12 +10,12 @@ use super::clients::{Client, CycleState, Source};
 use super::hosts::Host;
 use super::jobs::Job;
 use super::sizes::MessageSizes;
-use super::wires::{Links, Wire};
+use super::wires::Wire;
 use super::{CALLS_MAX, QueueingError};
 use crate::record::Timeline;
 use crate::scenario::{CacheMode, OperationKind, Scenario, ServerLock};
 use crate::{
-    Agenda, CallSteps, ClassObservations, Connections, Digest, Locks, Observations, Pool,
+    Agenda, CallSteps, ClassObservations, Connections, Digest, Links, Locks, Observations, Pool,
     ResourceObservations, Slab, Stepping, Table, Time, Turns, resources, run_to,
 };
 
@@ -264,7 +264,7 @@ impl<'s> World<'s> {
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);
         self.locks.observe(self.scenario, now, &mut resources);
-        self.observe_links(now, &mut resources);
+        self.links.observe(self.scenario, now, &mut resources);
         Observations {
             span: now.since(self.observed_from),
             classes: self.classes,
@@ -339,7 +339,7 @@ impl Stepping for World<'_> {
         self.is_observing = true;
         let now = self.now();
         self.restart_hosts(now);
-        self.restart_links(now);
+        self.links.restart_observation(now);
         self.pools.iter_mut().for_each(|pool| pool.restart_observation(now));
         self.locks.restart_observation(now);
         self.classes.iter_mut().for_each(ClassObservations::restart);
