@@ -33,7 +33,7 @@ pub(super) struct Configuration {
     pub(super) full: &'static str,
     /// Further options of a quick run.
     pub(super) quick: &'static str,
-    /// How often a whole run repeats all of a part, where that is an option. Its time follows the number.
+    /// How often a whole run repeats all of a part, where that is an option.
     pub(super) runs: Option<Runs>,
     /// Its calls and demands have their times, so that it takes as long on every machine.
     pub(super) keeps_time: bool,
@@ -45,10 +45,29 @@ pub(super) struct Configuration {
 /// How often all of a part is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Runs {
-    /// As often as in the paper, if that can be; less often where time is short.
+    /// As often as there should be runs: as in the paper, where it tells. There are fewer where time is short.
     pub(super) wanted: u32,
     /// Fewer tell nothing.
     pub(super) least: u32,
+}
+
+impl Runs {
+    /// The seconds of so many runs, if all take these. What comes before runs takes about as long as one.
+    pub(super) fn seconds_of(self, number: u32, seconds_of_all: f64) -> f64 {
+        seconds_of_all * f64::from(number + 1) / f64::from(self.wanted + 1)
+    }
+
+    /// The seconds of all runs, if so many took these.
+    pub(super) fn seconds_of_all(self, number: u32, seconds: f64) -> f64 {
+        seconds * f64::from(self.wanted + 1) / f64::from(number + 1)
+    }
+
+    /// How many there are in a share of the time of all.
+    pub(super) fn within(self, share: f64) -> u32 {
+        // Rounded down, but for what rounding has made of a whole number.
+        let number = f64::from(self.wanted + 1) * share - 1.0 + 1e-9;
+        (number as u32).clamp(self.least, self.wanted)
+    }
 }
 
 /// How long a part is measured.
@@ -106,8 +125,8 @@ impl Configuration {
         let more = match (length, self.runs) {
             (Length::Quick, _) => self.quick.to_owned(),
             (Length::Whole(_), None) => self.full.to_owned(),
-            (Length::Whole(runs), Some(all)) => {
-                format!("{} --repetitions {}", self.full, runs.unwrap_or(all.wanted))
+            (Length::Whole(number), Some(runs)) => {
+                format!("{} --repetitions {}", self.full, number.unwrap_or(runs.wanted))
             }
         };
         let line = format!("{} {more}", self.line);

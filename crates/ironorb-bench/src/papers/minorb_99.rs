@@ -34,13 +34,20 @@ const CONFIGURATIONS: &[Configuration] = &[
     },
     Configuration::new(CASE_2, "caching --parts throughput --peers ironorb", [20, 3]),
     Configuration::new(CASE_3, "caching --parts shares --peers ironorb", [70, 3]),
-    Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [35, 3]),
+    Configuration {
+        keeps_time: true,
+        ..Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [35, 3])
+    },
     Configuration::new(
         CASE_4,
         "caching --parts lags --lags 10,80,100,300,700,1000,3000,6000,10000 --peers ironorb",
         [30, 4],
     ),
-    Configuration { quick: "--clients 1,10", ..Configuration::new(MODEL, MODELLED, [60, 20]) },
+    Configuration {
+        quick: "--clients 1,10",
+        keeps_time: true,
+        ..Configuration::new(MODEL, MODELLED, [60, 20])
+    },
 ];
 
 const CASE_1: &str = "case-1";

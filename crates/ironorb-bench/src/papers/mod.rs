@@ -49,8 +49,8 @@ pub(crate) struct PapersOptions {
     /// Make few calls of each kind, in about ten minutes: enough to see that all works, not to measure. Every heading says so.
     #[arg(long)]
     quick: bool,
-    /// Give all that is chosen so many minutes, those of an earlier run in this state included: where time is short, parts that
-    /// repeat what they measure do so less often, and the page says how often.
+    /// Give all that is chosen so many minutes, those of stored parts included: where time is short, parts that repeat what they
+    /// measure do so less often, and the page says how often. The fewest runs that tell something take an hour and a quarter.
     #[arg(long, value_name = "MINUTES", default_value_t = 150, conflicts_with = "quick")]
     minutes: u32,
     /// Write the page to this file.
@@ -81,10 +81,12 @@ pub(crate) fn papers(options: &PapersOptions) -> Result<(), BenchError> {
     let runner =
         Runner { is_quick: options.quick, class: name(class), hosts, probes: options.probe_program() };
     notes.extend(notes_of(class));
-    let seconds = f64::from(options.minutes) * 60.0;
-    let missing =
-        measure(&chosen, &state, seconds, |it, part, runs, files| runner.run((it, part, runs), files))?;
+    let seconds = (!options.quick).then(|| f64::from(options.minutes) * 60.0);
+    let missing = measure(&chosen, &state, seconds, |measurement, files| runner.run(measurement, files))?;
     notes.extend(note_of_runs(&chosen, &state));
+    notes.extend(missing.iter().map(|(name, why)| {
+        format!("Not all of {name} was measured, and verdicts that need it are of what was: {why}")
+    }));
     let configurations = || chosen.iter().flat_map(Chosen::configurations);
     // Conclusions of one paper may need rows of another.
     let measured = state.measured(catalogue::papers().into_iter().flat_map(|paper| paper.configurations));
@@ -168,7 +170,9 @@ fn notes_of(class: Class) -> Vec<String> {
     let mut notes = Vec::new();
     if class == Class::Other {
         notes.push(
-            "The system permits no real-time priorities here, so that clients and servants of rt-99 run without any.".to_owned(),
+            "The system permits no real-time priorities here, so that clients and servants of rt-99 run without any: reasons there that \
+             speak of priorities are not those of this run."
+                .to_owned(),
         );
     }
     if probe::ENABLED {
@@ -177,34 +181,25 @@ fn notes_of(class: Class) -> Vec<String> {
     notes
 }
 
-/// Which parts have fewer runs than they should.
+/// Which configurations have fewer runs than they should.
 fn note_of_runs(chosen: &[Chosen], state: &State) -> Option<String> {
-    let fewer = |configuration: &'static Configuration| {
-        let all = configuration.runs?.wanted;
-        let runs: Vec<u32> = state.heads(configuration).iter().filter_map(|head| head.runs).collect();
-        let (least, most) = (runs.iter().min().copied()?, runs.iter().max().copied()?);
-        let name = configuration.name;
-        match (least < all, least < most) {
-            (false, _) => None,
-            (true, false) => Some(format!("{name} {least} of {all}")),
-            (true, true) => Some(format!("{name} {least} to {most} of {all}")),
-        }
+    let fewer = |(paper, configuration): (&str, &'static Configuration)| {
+        let wanted = configuration.runs?.wanted;
+        let runs = state.heads(configuration).iter().filter_map(|head| head.runs).min()?;
+        (runs < wanted).then(|| format!("{paper} {} {runs} of {wanted}", configuration.name))
     };
-    let fewer: Vec<String> = chosen.iter().flat_map(Chosen::configurations).filter_map(fewer).collect();
+    let each = chosen.iter().flat_map(|it| it.configurations().map(move |one| (it.paper.tag, one)));
+    let fewer: Vec<String> = each.filter_map(fewer).collect();
     (!fewer.is_empty()).then(|| format!("There was not time for all runs: {}.", fewer.join(", ")))
 }
 
 /// What must not change between runs whose rows stand beside one another.
 fn identity(machine: &Machine, options: &PapersOptions, hosts: Option<&TwoHosts>, class: Class) -> Identity {
     let hosts = hosts.map_or_else(|| "one".to_owned(), TwoHosts::to_string);
-    let length = if options.quick { QUICK } else { "whole" };
-    let own = [(LENGTH, length.to_owned()), ("hosts", hosts), ("class", name(class))];
+    let length = if options.quick { "quick" } else { "whole" };
+    let own = [("length", length.to_owned()), ("hosts", hosts), ("class", name(class))];
     machine.identity().into_iter().chain(own).collect()
 }
-
-/// The name in the identity that tells a quick run from a whole one.
-const LENGTH: &str = "length";
-const QUICK: &str = "quick";
 
 /// Starts the processes that measure.
 struct Runner {
@@ -214,15 +209,22 @@ struct Runner {
     probes: Result<PathBuf, String>,
 }
 
-/// A part of a configuration, and its number of runs.
-type Measurement<'a> = (&'a Configuration, usize, Option<u32>);
+/// What a process measures.
+#[derive(Clone, Copy)]
+struct Measurement {
+    configuration: &'static Configuration,
+    part: usize,
+    /// All, without a number.
+    runs: Option<u32>,
+}
 
 /// The rows of a part as lines of JSON with the command, or why there are none.
 type Done = Result<(String, String), String>;
 
 impl Runner {
     /// The words of a part's command line, after the program.
-    fn words(&self, (configuration, part, runs): Measurement<'_>) -> Vec<String> {
+    fn words(&self, measurement: Measurement) -> Vec<String> {
+        let Measurement { configuration, part, runs } = measurement;
         let length = if self.is_quick { Length::Quick } else { Length::Whole(runs) };
         let mut words = vec!["bench".to_owned()];
         words.extend(configuration.words(part, length, &self.class));
@@ -231,19 +233,21 @@ impl Runner {
         words
     }
 
-    /// The command lines of a configuration, as the page shows them: those that ran, and those that are to run.
-    fn commands(&self, configuration: &Configuration, state: &State) -> Vec<String> {
+    /// The command lines of a configuration, as the page shows them: those that ran, and what has not.
+    fn commands(&self, configuration: &'static Configuration, state: &State) -> Vec<String> {
         let program = if configuration.place.needs_probes() { "ironorb-probes" } else { "ironorb" };
-        let of_part = |part| {
-            let ran = state.head(configuration.name, part).map(|head| head.command);
-            let command = ran.unwrap_or_else(|| self.words((configuration, part, None)).join(" "));
-            format!("{program} {command}")
+        let of_part = |part| match state.head(configuration.name, part) {
+            Some(head) => format!("{program} {}", head.command),
+            None => {
+                let words = self.words(Measurement { configuration, part, runs: None });
+                format!("not measured: {program} {}", line(&words))
+            }
         };
         (0..configuration.parts()).map(of_part).collect()
     }
 
-    fn run(&self, measurement: Measurement<'_>, [new, log]: [PathBuf; 2]) -> Result<Done, BenchError> {
-        let (configuration, ..) = measurement;
+    fn run(&self, measurement: Measurement, [new, log]: [PathBuf; 2]) -> Result<Done, BenchError> {
+        let Measurement { configuration, .. } = measurement;
         let program = match (configuration.place.needs_probes(), &self.probes) {
             (false, _) => std::env::current_exe().map_err(BenchError::io("find this program"))?,
             (true, Ok(program)) => program.clone(),
@@ -263,43 +267,49 @@ impl Runner {
         if !status.success() {
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-            return Ok(Err(format!("{} failed ({status}): {last}", words.join(" "))));
+            return Ok(Err(format!("{} failed ({status}): {last}", line(&words))));
         }
         let rows =
             std::fs::read_to_string(&new).map_err(BenchError::io(format!("read {}", new.display())))?;
-        Ok(Ok((words.join(" "), rows)))
+        Ok(Ok((line(&words), rows)))
     }
 }
 
+/// Words as a shell takes them.
+fn line(words: &[String]) -> String {
+    let quoted = |word: &String| if word.contains(' ') { format!("'{word}'") } else { word.clone() };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// Runs and stores all parts that are not stored yet, with so many runs that all, the stored ones included, take about so many
-/// seconds. Returns why configurations have not all of theirs.
+/// seconds. A quick run has no such bound. Returns why configurations have not all of their parts.
 fn measure(
     chosen: &[Chosen],
     state: &State,
-    seconds: f64,
-    mut run: impl FnMut(&Configuration, usize, Option<u32>, [PathBuf; 2]) -> Result<Done, BenchError>,
+    seconds: Option<f64>,
+    mut run: impl FnMut(Measurement, [PathBuf; 2]) -> Result<Done, BenchError>,
 ) -> Result<BTreeMap<&'static str, String>, BenchError> {
-    let is_quick = state.identity().iter().any(|(name, text)| (*name, text.as_str()) == (LENGTH, QUICK));
     let mut missing = BTreeMap::new();
-    let all: Vec<(&'static Configuration, usize)> = chosen
-        .iter()
-        .flat_map(Chosen::configurations)
-        .flat_map(|configuration| (0..configuration.parts()).map(move |part| (configuration, part)))
-        .collect();
-    let (stored, left): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(it, part)| state.is_stored(it.name, *part));
-    if !stored.is_empty() {
-        crate::note(format_args!("{} parts are stored already", stored.len()));
+    let mut pace = Pace::new(seconds.is_none());
+    let (mut left, mut stored, mut spent) = (Vec::new(), 0, 0.0);
+    for configuration in chosen.iter().flat_map(Chosen::configurations) {
+        let parts = (0..configuration.parts()).filter(|part| !state.is_stored(configuration.name, *part));
+        left.extend(parts.map(|part| (configuration, part)));
+        let heads = state.heads(configuration);
+        stored += heads.len();
+        spent += heads.iter().map(|head| head.seconds).sum::<f64>();
+        pace.took(configuration, &heads);
     }
-    let mut pace = Pace::new(is_quick);
-    let mut spent = 0.0;
-    for (configuration, part) in &stored {
-        pace.took(configuration, &state.heads(configuration));
-        spent += state.head(configuration.name, *part).map_or(0.0, |head| head.seconds);
+    if stored > 0 {
+        crate::note(format_args!("{stored} parts are stored already"));
+    }
+    let each: Vec<&Configuration> = left.iter().map(|(configuration, _)| *configuration).collect();
+    let least = pace.least(&each);
+    if !left.is_empty() && seconds.is_some_and(|seconds| least > seconds - spent) {
+        crate::note(format_args!("the fewest runs that tell something take about {}", spoken(least)));
     }
     for (number, &(configuration, part)) in left.iter().enumerate() {
-        let parts = || left[number..].iter().map(|(configuration, _)| *configuration);
-        let share = pace.share(parts(), seconds - spent);
+        let planned = pace.plan(&each[number..], seconds.map(|seconds| seconds - spent));
         crate::note(format_args!(
             "{} of {}: {} (part {} of {}), about {}; about {} left",
             number + 1,
@@ -307,12 +317,13 @@ fn measure(
             configuration.name,
             part + 1,
             configuration.parts(),
-            spoken(share.seconds(configuration, &pace)),
-            spoken(parts().map(|it| share.seconds(it, &pace)).sum()),
+            spoken(planned.seconds),
+            spoken(planned.seconds_of_all),
         ));
-        let runs = share.runs(configuration).filter(|_| !is_quick);
+        let runs = planned.runs;
         let begun = Instant::now();
-        let done = run(configuration, part, runs, state.files(configuration.name, part))?;
+        let measurement = Measurement { configuration, part, runs };
+        let done = run(measurement, state.files(configuration.name, part))?;
         let took = begun.elapsed().as_secs_f64();
         spent += took;
         match done {

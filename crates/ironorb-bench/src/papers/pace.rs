@@ -10,23 +10,39 @@ pub(super) struct Pace {
     is_quick: bool,
     /// The seconds of each configuration's stored parts, had they had all runs.
     took: BTreeMap<&'static str, Vec<f64>>,
+    /// The runs of configurations that have begun. All of their parts have as many, so that they can be compared.
+    begun: BTreeMap<&'static str, u32>,
     /// Of those whose time depends on the machine.
     estimated: f64,
     measured: f64,
 }
 
+/// What is planned for a part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Planned {
+    /// Its runs, where a whole run has an option for their number.
+    pub(super) runs: Option<u32>,
+    pub(super) seconds: f64,
+    /// The seconds of it and of all parts after it.
+    pub(super) seconds_of_all: f64,
+}
+
 impl Pace {
     pub(super) fn new(is_quick: bool) -> Pace {
-        Pace { is_quick, took: BTreeMap::new(), estimated: 0.0, measured: 0.0 }
+        let (took, begun) = Default::default();
+        Pace { is_quick, took, begun, estimated: 0.0, measured: 0.0 }
     }
 
     /// These are all parts of a configuration that are stored.
     pub(super) fn took(&mut self, configuration: &Configuration, parts: &[Head]) {
         let of_all_runs = |head: &Head| match (configuration.runs, head.runs) {
-            (Some(all), Some(runs)) => head.seconds * f64::from(all.wanted) / f64::from(runs.max(1)),
+            (Some(runs), Some(number)) => runs.seconds_of_all(number, head.seconds),
             _ => head.seconds,
         };
         let seconds: Vec<f64> = parts.iter().map(of_all_runs).collect();
+        if let Some(number) = parts.iter().find_map(|head| head.runs) {
+            self.begun.entry(configuration.name).or_insert(number);
+        }
         let (number, sum) = (seconds.len(), seconds.iter().sum::<f64>());
         let before = self.took.insert(configuration.name, seconds).unwrap_or_default();
         if !configuration.keeps_time {
@@ -35,8 +51,25 @@ impl Pace {
         }
     }
 
+    /// Plans the first of some parts, each by its configuration, so that all take no longer than so many seconds, if that can be.
+    /// A quick run has no bound: its parts have runs of their own.
+    pub(super) fn plan(&mut self, parts: &[&Configuration], seconds: Option<f64>) -> Planned {
+        let share = seconds.map(|seconds| self.share(parts, seconds));
+        let runs = self.runs(parts[0], share);
+        if let Some(runs) = runs {
+            self.begun.insert(parts[0].name, runs);
+        }
+        let seconds_of_all = parts.iter().map(|it| self.seconds(it, share)).sum();
+        Planned { runs, seconds: self.seconds(parts[0], share), seconds_of_all }
+    }
+
+    /// The seconds of these parts with the fewest runs that tell something.
+    pub(super) fn least(&self, parts: &[&Configuration]) -> f64 {
+        parts.iter().map(|it| self.seconds(it, Some(0.0))).sum()
+    }
+
     /// The seconds of a part with all runs.
-    pub(super) fn of(&self, configuration: &Configuration) -> f64 {
+    fn of(&self, configuration: &Configuration) -> f64 {
         let is_known = self.estimated > 0.0 && !configuration.keeps_time;
         let pace = if is_known { self.measured / self.estimated } else { 1.0 };
         match self.took.get(configuration.name).map(Vec::as_slice) {
@@ -45,41 +78,27 @@ impl Pace {
         }
     }
 
-    /// The share of their runs that these parts can have within so many seconds.
-    pub(super) fn share<'a>(
-        &self,
-        parts: impl Iterator<Item = &'a Configuration> + Clone,
-        seconds: f64,
-    ) -> Share {
-        let sum = |has_runs: bool| -> f64 {
-            parts.clone().filter(|it| it.runs.is_some() == has_runs).map(|it| self.of(it)).sum()
-        };
-        let (with_runs, others) = (sum(true), sum(false));
-        let is_short = !self.is_quick && with_runs > 0.0;
-        Share(if is_short { ((seconds - others) / with_runs).clamp(0.0, 1.0) } else { 1.0 })
-    }
-}
-
-/// The share of their runs that parts can have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Share(f64);
-
-impl Share {
-    /// The runs of a part, where their number is an option.
-    pub(super) fn runs(self, configuration: &Configuration) -> Option<u32> {
-        let runs = configuration.runs?;
-        // Rounded down, but for what rounding has made of a whole number.
-        let shared = (f64::from(runs.wanted) * self.0 + 1e-9) as u32;
-        Some(shared.clamp(runs.least, runs.wanted))
+    /// The share of their time that parts which have not begun can have within so many seconds.
+    fn share(&self, parts: &[&Configuration], seconds: f64) -> f64 {
+        let is_open = |it: &&&Configuration| it.runs.is_some() && !self.begun.contains_key(it.name);
+        let open: f64 = parts.iter().filter(is_open).map(|it| self.of(it)).sum();
+        let others = parts.iter().filter(|it| !is_open(it)).map(|it| self.seconds(it, Some(1.0)));
+        let left = seconds - others.sum::<f64>();
+        if open > 0.0 { (left / open).clamp(0.0, 1.0) } else { 1.0 }
     }
 
-    /// The seconds of a part with these runs.
-    pub(super) fn seconds(self, configuration: &Configuration, pace: &Pace) -> f64 {
-        let part = match (configuration.runs, self.runs(configuration)) {
-            (Some(all), Some(runs)) if !pace.is_quick => f64::from(runs) / f64::from(all.wanted),
-            _ => 1.0,
-        };
-        pace.of(configuration) * part
+    fn runs(&self, configuration: &Configuration, share: Option<f64>) -> Option<u32> {
+        let (runs, share) = (configuration.runs?, share?);
+        let begun = self.begun.get(configuration.name).copied();
+        Some(begun.unwrap_or_else(|| runs.within(share)))
+    }
+
+    fn seconds(&self, configuration: &Configuration, share: Option<f64>) -> f64 {
+        let all = self.of(configuration);
+        match (configuration.runs, self.runs(configuration, share)) {
+            (Some(runs), Some(number)) => runs.seconds_of(number, all),
+            _ => all,
+        }
     }
 }
 
@@ -94,7 +113,7 @@ mod tests {
 
     const FIRST: Configuration = of("first", 10);
     const SECOND: Configuration = of("second", 30);
-    const TEN: Configuration = Configuration { runs: Some(Runs { wanted: 10, least: 2 }), ..of("ten", 100) };
+    const TEN: Configuration = Configuration { runs: Some(Runs { wanted: 10, least: 2 }), ..of("ten", 110) };
 
     fn head(seconds: f64, runs: Option<u32>) -> Head {
         Head { command: "bench".to_owned(), seconds, runs }
@@ -111,28 +130,39 @@ mod tests {
         assert_eq!(pace.of(&at_times), 40.0, "its calls come at their times");
         pace.took(&at_times, &[head(41.0, None)]);
         assert_eq!((pace.of(&at_times), pace.of(&SECOND)), (41.0, 15.0));
-        pace.took(&TEN, &[head(20.0, Some(4))]);
-        assert_eq!(pace.of(&TEN), 50.0, "as with all runs");
+        pace.took(&TEN, &[head(25.0, Some(4))]);
+        assert_eq!(pace.of(&TEN), 55.0, "as with all runs");
     }
 
     #[test]
     fn runs_are_as_many_as_there_is_time_for() {
-        let pace = Pace::new(false);
-        let parts = [&FIRST, &TEN, &TEN];
-        let runs = |seconds: f64| {
-            let share = pace.share(parts.into_iter(), seconds);
-            let all: f64 = parts.iter().map(|it| share.seconds(it, &pace)).sum();
-            (share.runs(&FIRST), share.runs(&TEN), all)
+        let parts = [&TEN, &TEN, &FIRST];
+        let planned = |seconds: f64| {
+            let planned = Pace::new(false).plan(&parts, Some(seconds));
+            assert_eq!(planned.seconds_of_all, 2.0 * planned.seconds + 10.0);
+            (planned.runs, planned.seconds)
         };
-        assert_eq!(runs(1_000.0), (None, Some(10), 210.0));
-        assert_eq!(runs(210.0), (None, Some(10), 210.0));
-        assert_eq!(runs(209.0), (None, Some(9), 190.0));
-        assert_eq!(runs(110.0), (None, Some(5), 110.0));
-        assert_eq!(runs(5.0), (None, Some(2), 50.0), "fewer tell nothing");
-        assert_eq!(runs(-5.0), (None, Some(2), 50.0));
-        assert_eq!(runs(f64::INFINITY), (None, Some(10), 210.0));
-        let quick = Pace::new(true);
-        let share = quick.share(parts.into_iter(), 1.0);
-        assert_eq!(share.seconds(&TEN, &quick), 1.0, "a quick run has runs of its own");
+        assert_eq!(planned(1_000.0), (Some(10), 110.0));
+        assert_eq!(planned(230.0), (Some(10), 110.0));
+        assert_eq!(planned(229.0), (Some(9), 100.0));
+        assert_eq!(planned(130.0), (Some(5), 60.0));
+        assert_eq!(planned(5.0), (Some(2), 30.0), "fewer tell nothing");
+        assert_eq!(planned(-5.0), (Some(2), 30.0));
+        assert_eq!(planned(f64::INFINITY), (Some(10), 110.0));
+        assert_eq!(Pace::new(false).least(&parts), 70.0);
+        let quick = Pace::new(true).plan(&parts, None);
+        assert_eq!((quick.runs, quick.seconds), (None, 1.0), "a quick run has runs of its own");
+    }
+
+    #[test]
+    fn all_parts_of_a_configuration_have_as_many_runs() {
+        let mut pace = Pace::new(false);
+        assert_eq!(pace.plan(&[&TEN, &TEN, &FIRST], Some(130.0)).runs, Some(5));
+        pace.took(&TEN, &[head(10.0, Some(5))]);
+        assert_eq!(pace.plan(&[&TEN, &FIRST], Some(130.0)).runs, Some(5), "though there is time for more");
+        assert_eq!(pace.plan(&[&TEN, &FIRST], Some(1.0)).runs, Some(5), "and though there is none");
+        let mut again = Pace::new(false);
+        again.took(&TEN, &[head(10.0, Some(7))]);
+        assert_eq!(again.plan(&[&TEN], Some(1.0)).runs, Some(7), "as those that are stored");
     }
 }

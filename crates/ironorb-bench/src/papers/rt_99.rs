@@ -161,6 +161,7 @@ fn configuration_of(measured: &Measured, whats: &[&str]) -> Grid {
     let mut grid = Grid::new(&[
         "calls",
         "calls in a run",
+        "runs",
         "seconds a run",
         "deviation",
         "us a call",
@@ -172,7 +173,7 @@ fn configuration_of(measured: &Measured, whats: &[&str]) -> Grid {
             let number = |figure| row.median(figure).map_or_else(|| "-".to_owned(), shown);
             let calls = row.count("calls").map_or_else(String::new, shown);
             let theirs = if *what == "client-server" { "2.1 to 2.4" } else { "" };
-            let figures = ["seconds", "sd_seconds", "us_each", "scavenger_runs_per_100"].map(number);
+            let figures = ["runs", "seconds", "sd_seconds", "us_each", "scavenger_runs_per_100"].map(number);
             grid.line([(*what).to_owned(), calls].into_iter().chain(figures).chain([theirs.to_owned()]));
         }
     }

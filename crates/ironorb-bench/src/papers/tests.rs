@@ -223,7 +223,7 @@ fn what_is_chosen_is_known_by_name() {
 }
 
 fn identity_of_tests() -> Identity {
-    vec![("commit", "abc".to_owned()), (LENGTH, QUICK.to_owned())]
+    vec![("commit", "abc".to_owned()), ("length", "quick".to_owned())]
 }
 
 /// Runs with a suite that fails where it is told to. Returns the parts that ran, and what is missing.
@@ -231,7 +231,7 @@ fn run_of(folder: &Path, fails_at: Option<usize>) -> (Vec<String>, Vec<&'static 
     let chosen = choose(&["par-04/table-3".to_owned(), "rt-99/figure-7".to_owned()]).unwrap();
     let state = State::open(folder, identity_of_tests()).unwrap();
     let ran = RefCell::new(Vec::new());
-    let missing = measure(&chosen, &state, f64::INFINITY, |configuration, part, runs, _| {
+    let missing = measure(&chosen, &state, None, |Measurement { configuration, part, runs }, _| {
         assert_eq!(runs, None, "a quick run has its own");
         ran.borrow_mut().push(format!("{} {part}", configuration.name));
         let row = r#"{"kind":"row","us":1,"machine":{"commit":"abc"}}"#.to_owned();
@@ -254,28 +254,50 @@ fn a_run_goes_on_where_one_has_ended() {
 /// commands that ran.
 #[test]
 fn a_whole_run_keeps_to_its_time_by_fewer_runs() {
-    let chosen = choose(&["par-04/table-3".to_owned()]).unwrap();
+    let chosen = choose(&["par-04/table-3".to_owned(), "rt-99/figure-8".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let identity = || vec![("commit", "abc".to_owned()), (LENGTH, "whole".to_owned())];
-    let state = State::open(folder.path(), identity()).unwrap();
-    let seconds = configurations().find(|it| it.name == "exponential").unwrap().seconds(false);
-    let mut all_runs = Vec::new();
-    let missing = measure(&chosen, &state, seconds * 3.0, |configuration, part, runs, _| {
-        all_runs.push(runs.unwrap());
-        let words = configuration.words(part, Length::Whole(runs), "other");
-        Ok(Ok((words.join(" "), String::new())))
-    });
-    assert!(missing.unwrap().is_empty());
-    // The first one took no time, which the others have therefore.
-    assert_eq!(all_runs, [3, 4, 4, 4]);
-    assert_eq!(
-        note_of_runs(&chosen, &state).unwrap(),
-        "There was not time for all runs: exponential 3 to 4 of 4."
+    let identity = vec![("commit", "abc".to_owned()), ("length", "whole".to_owned())];
+    let state = State::open(folder.path(), identity).unwrap();
+    let seconds_of = |name: &str| {
+        configurations().find(|configuration| configuration.name == name).unwrap().seconds(false)
+    };
+    // Overhead was measured, in more than its time, and one of the four parts fails.
+    let head = Head { command: "bench overhead".to_owned(), seconds: 700.0, runs: Some(10) };
+    state.store("overhead", 0, &head, "").unwrap();
+    let seconds = Some(700.0 + seconds_of("exponential") * 3.3);
+    let run = |fails: bool| {
+        let mut runs = Vec::new();
+        let missing = measure(&chosen, &state, seconds, |measurement, _| {
+            let Measurement { configuration, part, runs: number } = measurement;
+            runs.push(number.unwrap());
+            if fails && part == 1 {
+                return Ok(Err("it ends".to_owned()));
+            }
+            let words = configuration.words(part, Length::Whole(number), "other");
+            Ok(Ok((words.join(" "), String::new())))
+        });
+        (runs, missing.unwrap().into_values().collect::<Vec<_>>())
+    };
+    assert_eq!(run(true), (vec![3; 4], vec!["it ends".to_owned()]));
+    let runner =
+        Runner { is_quick: false, class: "other".to_owned(), hosts: None, probes: Err(String::new()) };
+    let exponential = configurations().find(|configuration| configuration.name == "exponential").unwrap();
+    let commands = runner.commands(exponential, &state);
+    assert!(
+        commands[0].starts_with("ironorb jobs") && commands[0].ends_with("--repetitions 3"),
+        "{commands:?}"
     );
-    let probes = Err(String::new());
-    let runner = Runner { is_quick: false, class: "other".to_owned(), hosts: None, probes };
-    let commands = runner.commands(chosen[0].configurations().next().unwrap(), &state);
-    assert!(commands[0].ends_with("--repetitions 3") && commands[1].ends_with("--repetitions 4"));
+    assert!(commands[1].starts_with("not measured: ironorb bench jobs"), "{commands:?}");
+    // It gets what its neighbours have.
+    assert_eq!(run(false), (vec![3], Vec::new()));
+    let note = note_of_runs(&chosen, &state).unwrap();
+    assert_eq!(note, "There was not time for all runs: par-04 exponential 3 of 4.");
+}
+
+#[test]
+fn command_lines_are_such_that_a_shell_takes_them() {
+    let words = ["bench", "ttcp", "--server-host=10.0.0.2=nsenter -t 7 -n"].map(str::to_owned);
+    assert_eq!(line(&words), "bench ttcp '--server-host=10.0.0.2=nsenter -t 7 -n'");
 }
 
 #[test]
@@ -289,10 +311,11 @@ fn a_program_without_probes_says_how_to_get_one_with_them() {
         Runner { is_quick: true, class: "other".to_owned(), hosts: None, probes: Err("it needs".to_owned()) };
     let of = |place| configurations().find(|configuration| configuration.place == place).unwrap();
     let files = || ["new", "log"].map(PathBuf::from);
-    let done = runner.run((of(Place::ProbesOnTwoHosts), 0, None), files()).unwrap();
+    let measurement = Measurement { configuration: of(Place::ProbesOnTwoHosts), part: 0, runs: None };
+    let done = runner.run(measurement, files()).unwrap();
     assert_eq!(done.unwrap_err(), "it needs");
     let folder = tempfile::tempdir().unwrap();
     let state = State::open(folder.path(), identity_of_tests()).unwrap();
     let commands = runner.commands(of(Place::ProbesOnTwoHosts), &state);
-    assert!(commands[0].starts_with("ironorb-probes bench latency --breakdown"));
+    assert!(commands[0].starts_with("not measured: ironorb-probes bench latency --breakdown"));
 }
