@@ -75,7 +75,7 @@ pub(crate) fn papers(options: &PapersOptions) -> Result<(), BenchError> {
     let chosen = choose(&options.only)?;
     let (hosts, mut notes) = options.hosts();
     let class = real_time_class();
-    let machine = Machine::this();
+    let mut machine = Machine::this();
     let identity = identity(&machine, options, hosts.as_ref(), class);
     let state = State::open(&options.state_folder(), identity)?;
     let runner =
@@ -83,6 +83,7 @@ pub(crate) fn papers(options: &PapersOptions) -> Result<(), BenchError> {
     notes.extend(notes_of(class));
     let seconds = (!options.quick).then(|| f64::from(options.minutes) * 60.0);
     let missing = measure(&chosen, &state, seconds, |measurement, files| runner.run(measurement, files))?;
+    machine.end();
     notes.extend(note_of_runs(&chosen, &state));
     notes.extend(missing.iter().map(|(name, why)| {
         format!("Not all of {name} was measured, and verdicts that need it are of what was: {why}")
