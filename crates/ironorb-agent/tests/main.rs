@@ -51,9 +51,13 @@ fn client(agents: &[&Served]) -> AgentClient {
 }
 
 fn client_at(addresses: &[String]) -> AgentClient {
-    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     let mut options = ClientOptions::default();
     options.lease = Duration::from_secs(1);
+    client_with(addresses, options)
+}
+
+fn client_with(addresses: &[String], options: ClientOptions) -> AgentClient {
+    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
     AgentClient::connect_with(&orb, addresses, options).unwrap()
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ironorb::naming::cos_naming::NamingContextRef;
-use ironorb::{ObjectRef, Orb, SystemExceptionKind, TypedRef as _};
+use ironorb::{ObjectRef, SystemExceptionKind, TypedRef as _};
 use ironorb_agent::idl::{Agent as _, AgentRef, Offer, agent::RemoveError};
 use ironorb_agent::{
     Agent, AgentClient, AgentError, Choice, ClientOptions, Condition, Limits, News, Registration,
 };
 
-use crate::{Served, client, client_at, eventually};
+use crate::{Served, client, client_at, client_with, eventually};
 
 /// An object that nobody calls.
 fn object(client: &AgentClient, name: &str) -> NamingContextRef {
@@ -210,8 +210,7 @@ fn a_backup_is_a_store() {
     // To write all to a disk that is busy may take longer than a client waits by default.
     let mut options = ClientOptions::default();
     options.timeout = crate::PATIENCE;
-    let orb = Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap();
-    let client = AgentClient::connect_with(&orb, [served.agent.corbaloc()], options).unwrap();
+    let client = client_with(&[served.agent.corbaloc()], options);
     let _registration = register(&client, "a", "1");
     let copy = client.backup().unwrap();
     assert!(copy.starts_with(folder.path().to_str().unwrap()), "{copy}");

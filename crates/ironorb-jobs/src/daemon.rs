@@ -1,7 +1,6 @@
 //! The daemon: it makes the calls of its clients' jobs. It reads no arguments and no results.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,12 +73,9 @@ struct Shared {
     drained: Condvar,
     forwarded: Count,
     synchronous: Count,
-    /// The number of the next task.
-    next: AtomicU64,
 }
 
 struct Task {
-    number: u64,
     parts: Vec<JobPart>,
     plan: JobPlan,
     to: To,
@@ -195,7 +191,6 @@ impl DaemonBuilder {
             drained,
             forwarded,
             synchronous,
-            next: AtomicU64::new(0),
         });
         let failed = |e: &dyn fmt::Display| {
             SystemException::new(SystemExceptionKind::Initialize, MinorCode::NONE, CompletionStatus::No)
@@ -217,14 +212,14 @@ struct Servant(Arc<Shared>);
 
 impl DeferredJobDaemon for Servant {
     fn run(&self, parts: &[JobPart], plan: &JobPlan, reply: Reply<Vec<PartReport>, SystemException>) {
-        let (number, shared) = (self.0.number(), Arc::downgrade(&self.0));
+        let shared = Arc::downgrade(&self.0);
         // Once the task is carried out, another callback takes the place of this one.
         reply.on_cancel(move || {
             if let Some(shared) = shared.upgrade() {
-                shared.forget(number);
+                shared.forget_one();
             }
         });
-        let task = Task { number, parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
+        let task = Task { parts: parts.to_vec(), plan: *plan, to: To::Caller(reply) };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Caller(reply) = task.to
         {
@@ -234,7 +229,7 @@ impl DeferredJobDaemon for Servant {
 
     fn forward(&self, parts: &[JobPart], plan: &JobPlan, client: &str, tokens: &[PartToken]) {
         let to = To::Client(client.to_owned(), tokens.to_vec());
-        let task = Task { number: self.0.number(), parts: parts.to_vec(), plan: *plan, to };
+        let task = Task { parts: parts.to_vec(), plan: *plan, to };
         if let Err(task) = self.0.take(Box::new(task))
             && let To::Client(client, tokens) = task.to
         {
@@ -283,13 +278,9 @@ impl Shared {
         Moment::from_nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// A task whose caller has gone takes no room where others wait.
-    fn forget(&self, number: u64) {
-        let gone = self.desk().remove(|task| task.number == number);
+    /// A caller has gone: its task takes no room where others wait.
+    fn forget_one(&self) {
+        let gone = self.desk().remove(|task| matches!(&task.to, To::Caller(reply) if reply.is_cancelled()));
         drop(gone); // not under the lock: it has the reply
     }
 
@@ -327,7 +318,7 @@ impl Shared {
         let time = begun.left(wire::limit(begun.task.plan.within_us));
         let times: Vec<_> =
             begun.task.parts.iter().map(|part| begun.left(wire::limit(part.within_us))).collect();
-        let Task { parts, plan, to, .. } = *begun.task;
+        let Task { parts, plan, to } = *begun.task;
         match to {
             To::Caller(reply) => {
                 let parts: Vec<TimedPart<'_>> = parts.iter().zip(times).collect();

@@ -216,13 +216,8 @@ fn oneway_of_raw(measured: &Measured, ty: &str) -> Option<f64> {
     of_raw(measured, "oneway", ["oneway", "dii-new", ty])
 }
 
-fn rate(
-    measured: &Measured,
-    configuration: &str,
-    [mode, invocation, ty]: [&str; 3],
-    bytes: u32,
-) -> Option<f64> {
-    rate_of(measured, configuration, "subject", [mode, invocation, ty], bytes)
+fn rate(measured: &Measured, configuration: &str, of: [&str; 3], bytes: u32) -> Option<f64> {
+    rate_of(measured, configuration, "subject", of, bytes)
 }
 
 const LARGEST: u32 = 128 << 10;

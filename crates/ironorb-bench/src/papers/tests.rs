@@ -258,13 +258,11 @@ fn a_whole_run_keeps_to_its_time_by_fewer_runs() {
     let folder = tempfile::tempdir().unwrap();
     let identity = vec![("commit", "abc".to_owned()), ("length", "whole".to_owned())];
     let state = State::open(folder.path(), identity).unwrap();
-    let seconds_of = |name: &str| {
-        configurations().find(|configuration| configuration.name == name).unwrap().seconds(false)
-    };
+    let exponential = configurations().find(|configuration| configuration.name == "exponential").unwrap();
     // Overhead was measured, in more than its time, and one of the four parts fails.
     let head = Head { command: "bench overhead".to_owned(), seconds: 700.0, runs: Some(10) };
     state.store("overhead", 0, &head, "").unwrap();
-    let seconds = Some(700.0 + seconds_of("exponential") * 3.3);
+    let seconds = Some(700.0 + exponential.seconds(false) * 3.3);
     let run = |fails: bool| {
         let mut runs = Vec::new();
         let missing = measure(&chosen, &state, seconds, |measurement, _| {
@@ -281,7 +279,6 @@ fn a_whole_run_keeps_to_its_time_by_fewer_runs() {
     assert_eq!(run(true), (vec![3; 4], vec!["it ends".to_owned()]));
     let runner =
         Runner { is_quick: false, class: "other".to_owned(), hosts: None, probes: Err(String::new()) };
-    let exponential = configurations().find(|configuration| configuration.name == "exponential").unwrap();
     let commands = runner.commands(exponential, &state);
     assert!(
         commands[0].starts_with("ironorb jobs") && commands[0].ends_with("--repetitions 3"),
