@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rustc = std::env::var_os("RUSTC").ok_or("cargo sets RUSTC")?;
     let version = String::from_utf8(Command::new(rustc).arg("--version").output()?.stdout)?;
     let version = version.split(' ').nth(1).ok_or("rustc prints its version")?;
-    println!("cargo::rustc-env=IRONORB_GUARD_RUSTC={version}");
-    println!("cargo::rustc-env=IRONORB_GUARD_PROFILE={}", std::env::var("PROFILE")?);
+    println!("cargo::rustc-env=IRONORB_BENCH_RUSTC={version}");
+    println!("cargo::rustc-env=IRONORB_BENCH_PROFILE={}", std::env::var("PROFILE")?);
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ironorb_build::compile(["idl/demo.idl", "idl/loader.idl"])?;
-    println!("cargo::rustc-env=IRONORB_COMMIT={}", commit());
+    println!("cargo::rustc-env=IRONORB_SIM_COMMIT={}", commit());
     // Git writes a line here with each commit. Cargo takes a missing file for a changed one.
     let log = "../../.git/logs/HEAD";
     if Path::new(log).exists() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rustc-env=IRONORB_COMMIT={}", commit());
+    println!("cargo::rustc-env=IRONORB_SIM_COMMIT={}", commit());
     // Git writes a line here with each commit. Cargo takes a missing file for a changed one.
     let log = "../../.git/logs/HEAD";
     if Path::new(log).exists() {

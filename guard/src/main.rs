@@ -147,8 +147,8 @@ fn must_be_optimized() -> Result<(), String> {
     }
 }
 
-const COMPILER: &str = env!("IRONORB_GUARD_RUSTC");
-const PROFILE: &str = env!("IRONORB_GUARD_PROFILE");
+const COMPILER: &str = env!("IRONORB_BENCH_RUSTC");
+const PROFILE: &str = env!("IRONORB_BENCH_PROFILE");
 
 /// A folder for callgrind's files, removed when dropped.
 struct Scratch(PathBuf);

@@ -48,4 +48,30 @@ mod tests {
             }
         }
     }
+
+    /// `cargo run` hands what a build script sets to the program, too, where the ORB takes it for a setting and refuses it.
+    #[test]
+    fn what_build_scripts_set_is_no_unknown_setting() {
+        let folders = ["crates", "examples", "fuzz", "guard", "interop", "tests", "xtask"];
+        let within = |folder: &str| fs::read_dir(root().join(folder)).expect("it is there").flatten();
+        let scripts = folders.into_iter().flat_map(|folder| {
+            let own = root().join(folder).join("build.rs");
+            within(folder).map(|entry| entry.path().join("build.rs")).chain([own]).collect::<Vec<_>>()
+        });
+        let reserved = ["BENCH_", "INTEROP_", "SIM_", "TEST_"];
+        let mut count = 0;
+        for script in scripts.filter(|script| script.is_file()) {
+            let text = fs::read_to_string(&script).expect("it is there");
+            for name in text.split("rustc-env=IRONORB_").skip(1) {
+                count += 1;
+                let line = name.lines().next().unwrap_or_default();
+                assert!(
+                    reserved.iter().any(|prefix| name.starts_with(prefix)),
+                    "{}: IRONORB_{line}: begin the name with IRONORB_ and one of {reserved:?}",
+                    script.display()
+                );
+            }
+        }
+        assert!(count >= 5, "only {count} variables were found");
+    }
 }

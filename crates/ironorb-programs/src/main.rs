@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["commit"] => {
-            println!("{}", env!("IRONORB_COMMIT"));
+            println!("{}", env!("IRONORB_SIM_COMMIT"));
             ExitCode::SUCCESS
         }
         [seed, warm_up_ns, output] => match (seed.parse(), warm_up_ns.parse()) {
@@ -45,7 +45,7 @@ fn run(seed: u64, warm_up: Duration, output: String) -> ExitCode {
         }
     };
     let name = scenario.name.clone();
-    ironorb_sim::simulate(&name, seed, move |sim| {
+    ironorb_sim::simulate(&name, env!("IRONORB_SIM_COMMIT"), seed, move |sim| {
         let (status, text) = match ironorb_programs::run(sim, &scenario, warm_up) {
             Ok(seen) => (0, seen.to_text()),
             Err(why) => (HAS_NO_RESULT, why.to_string()),

@@ -21,6 +21,9 @@ use crate::sim::Sim;
 use crate::watchdog;
 use crate::world::State;
 
+/// What simulations of this crate are, in all that they write.
+const LEVEL: &str = "L2";
+
 /// The seeds of a test that says no number.
 pub const SEEDS: u64 = 20;
 
@@ -31,6 +34,8 @@ const SEED_COUNT: &str = "IRONORB_SIM_SEEDS";
 /// With one seed: a file for each step and all octets sent; and one for all that was sent, as Wireshark reads it.
 const TRACE: &str = "IRONORB_SIM_TRACE";
 const PCAPNG: &str = "IRONORB_SIM_PCAPNG";
+/// The commit of what is tested, for these files.
+const COMMIT: &str = "IRONORB_SIM_COMMIT";
 /// For a child: its test, its seed, where its report goes, and the faults that it leaves out.
 const CHILD: &str = "IRONORB_SIM_CHILD";
 const REPORT: &str = "IRONORB_SIM_REPORT";
@@ -233,7 +238,9 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
     }
     let left_out = env::var(LEFT_OUT).unwrap_or_default();
     let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
-    be_simulation(name, seed, left_out, move |sim| {
+    let commit = env::var(COMMIT).unwrap_or_default();
+    let about = About { level: LEVEL, name, seed, commit: &commit };
+    be_simulation(&about, left_out, move |sim| {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             body(sim);
             // The body may have waited by other means than those of the simulation, which tell of it.
@@ -247,12 +254,18 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
 }
 
 /// Makes this process a simulation, for programs that are no tests: `body` runs in it as a test would, and the process ends
-/// with the status that it returns. `name` is what captures call the simulation. Nothing else of the process goes on: other
-/// threads end with it.
+/// with the status that it returns. `name` is what captures call the simulation, and `commit` that of its sources, empty if
+/// none is known. Nothing else of the process goes on: other threads end with it.
 ///
 /// Of the variables for tests, those that ask for records have their effect.
-pub fn simulate(name: &str, seed: u64, body: impl FnOnce(&mut Sim) -> i32 + Send + 'static) -> ! {
-    be_simulation(name, seed, Vec::new(), move |sim| {
+pub fn simulate(
+    name: &str,
+    commit: &str,
+    seed: u64,
+    body: impl FnOnce(&mut Sim) -> i32 + Send + 'static,
+) -> ! {
+    let about = About { level: LEVEL, name, seed, commit };
+    be_simulation(&about, Vec::new(), move |sim| {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let status = body(sim);
             sim.fail_if_failed();
@@ -263,13 +276,13 @@ pub fn simulate(name: &str, seed: u64, body: impl FnOnce(&mut Sim) -> i32 + Send
 }
 
 fn be_simulation(
-    name: &str,
-    seed: u64,
+    about: &About<'_>,
     left_out: Vec<usize>,
     body: impl FnOnce(&mut Sim) -> i32 + Send + 'static,
 ) -> ! {
     watchdog::begin();
-    let state = recording(State::new(seed), name, seed);
+    let seed = about.seed;
+    let state = recording(State::new(seed), about);
     // A thread of its own: nothing that has been left in this one counts.
     let run = move || {
         calls::begin(state);
@@ -283,11 +296,11 @@ fn be_simulation(
 }
 
 /// Has a run keep what the variables ask for.
-fn recording(mut state: State, name: &str, seed: u64) -> State {
-    let commit = option_env!("IRONORB_COMMIT").unwrap_or_default();
-    state.trace = env::var_os(TRACE).map(|_| format!("level L2, {name}, seed {seed}, commit {commit}\n"));
-    let about = About { level: "L2", name, seed, commit };
-    let begin = |_| Capture::begin(Vec::new(), &about, SEGMENT_OCTETS);
+fn recording(mut state: State, about: &About<'_>) -> State {
+    let About { level, name, seed, commit } = about;
+    state.trace =
+        env::var_os(TRACE).map(|_| format!("level {level}, {name}, seed {seed}, commit {commit}\n"));
+    let begin = |_| Capture::begin(Vec::new(), about, SEGMENT_OCTETS);
     state.capture = env::var_os(PCAPNG).and_then(|path| begin(path).ok());
     state
 }

@@ -115,7 +115,7 @@ impl Level {
 
     /// What has run scenarios.
     fn origin(self) -> Result<Origin, Failure> {
-        let own_commit = || env!("IRONORB_COMMIT").to_owned();
+        let own_commit = || env!("IRONORB_SIM_COMMIT").to_owned();
         let (level, commit) = match self {
             Level::L0 => (queueing::LEVEL, own_commit()),
             Level::L1 => (ironorb_machines::LEVEL, own_commit()),
