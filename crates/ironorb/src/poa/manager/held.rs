@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
@@ -24,8 +25,8 @@ pub(super) struct HeldRequests {
     /// Requests from other processes.
     parked: VecDeque<ParkedRequest>,
     parked_bytes: usize,
-    /// Clients whose requests are being admitted, and since when.
-    begun: Vec<(Option<u64>, Time)>,
+    /// Requests that are being carried out.
+    begun: Vec<Begun>,
     /// Threads that admit requests.
     workers: usize,
     /// Requests that were held, since the beginning.
@@ -47,9 +48,30 @@ pub(crate) struct HeldSeen {
     pub(crate) refused_total: u64,
 }
 
-/// How long a client's next request waits for its last one. A servant that takes longer may be waiting for
-/// the next request.
+/// How long a client's next request waits for its last one, from when that may go to its servant. A servant that takes
+/// longer may be waiting for the next request.
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
+
+/// How long it waits for the last one to get there. A thread that takes longer may be in an adapter activator, which may be waiting
+/// for the next request as well. On a busy machine a thread may not run for many times [`IN_ORDER_FOR`].
+const ON_ITS_WAY_FOR: Duration = Duration::from_secs(1);
+
+/// A request that was held, and that a thread carries out.
+struct Begun {
+    client: Option<u64>,
+    thread: ThreadId,
+    since: Time,
+    /// It has come to its servant by now, or is about to.
+    has_passed: bool,
+}
+
+impl Begun {
+    /// How long the client's next request has to wait.
+    fn left(&self, now: Time) -> Duration {
+        let at_most = if self.has_passed { IN_ORDER_FOR } else { ON_ITS_WAY_FOR };
+        (self.since + at_most).since(now)
+    }
+}
 
 /// The next step of a thread that admits requests.
 #[allow(clippy::large_enum_variant)] // nearly every one is the large one
@@ -64,10 +86,7 @@ pub(crate) enum Admission {
 }
 
 /// A request that its manager has held and admits.
-pub(crate) struct AdmittedRequest {
-    request: ParkedRequest,
-    since: Time,
-}
+pub(crate) struct AdmittedRequest(ParkedRequest);
 
 /// Which parked request may begin.
 enum Next {
@@ -84,7 +103,7 @@ impl HeldRequests {
 
     /// True when no request is parked and none must end before another begins.
     pub(super) fn is_empty(&self, now: Time) -> bool {
-        self.parked.is_empty() && self.begun.iter().all(|(_, since)| now.since(*since) >= IN_ORDER_FOR)
+        self.parked.is_empty() && self.begun.iter().all(|begun| begun.left(now).is_zero())
     }
 
     fn park(&mut self, request: ParkedRequest, is_first: bool) {
@@ -100,9 +119,10 @@ impl HeldRequests {
             return Next::Nothing;
         }
         let left = |client: Option<u64>| {
-            let last = self.begun.iter().filter(|(other, _)| *other == client).map(|(_, since)| *since).max();
-            last.map_or(Duration::ZERO, |since| (since + IN_ORDER_FOR).since(now))
+            let of_client = self.begun.iter().filter(|begun| begun.client == client);
+            of_client.map(|begun| begun.left(now)).max().unwrap_or_default()
         };
+        // At most so long: one that has yet to come to its servant has its time from then on.
         let mut least = IN_ORDER_FOR;
         for (index, request) in self.parked.iter().enumerate() {
             let left = left(request.client());
@@ -117,19 +137,31 @@ impl HeldRequests {
     fn begin(&mut self, index: usize, now: Time) -> Option<AdmittedRequest> {
         let request = self.parked.remove(index)?;
         self.parked_bytes -= request.bytes();
-        self.begun.push((request.client(), now));
-        Some(AdmittedRequest { request, since: now })
+        let (client, thread) = (request.client(), thread::current().id());
+        self.begun.push(Begun { client, thread, since: now, has_passed: false });
+        Some(AdmittedRequest(request))
+    }
+
+    /// The request that the calling thread carries out goes to its servant now.
+    pub(super) fn note_passed(&mut self, now: Time) {
+        let this = thread::current().id();
+        if let Some(begun) = self.begun.iter_mut().rfind(|begun| begun.thread == this && !begun.has_passed) {
+            (begun.since, begun.has_passed) = (now, true);
+        }
     }
 
     #[cfg(test)]
     pub(super) fn begin_for_test(&mut self, now: Time) {
         // Long enough ahead for any machine.
-        self.begun.push((None, now + Duration::from_secs(600)));
+        let since = now + Duration::from_secs(600);
+        self.begun.push(Begun { client: None, thread: thread::current().id(), since, has_passed: true });
     }
 
-    fn end(&mut self, client: Option<u64>, since: Time) {
-        if let Some(index) = self.begun.iter().position(|begun| *begun == (client, since)) {
-            self.begun.swap_remove(index);
+    /// The calling thread has carried out the request that it has begun last.
+    fn end(&mut self) {
+        let this = thread::current().id();
+        if let Some(index) = self.begun.iter().rposition(|begun| begun.thread == this) {
+            self.begun.remove(index);
         }
     }
 }
@@ -266,11 +298,9 @@ impl PoaManager {
     }
 
     /// Carries out a request that [`next_held`](Self::next_held) has given.
-    pub(crate) fn carry_out_held(&self, admitted: AdmittedRequest) {
-        let AdmittedRequest { request, since } = admitted;
-        let client = request.client();
+    pub(crate) fn carry_out_held(&self, AdmittedRequest(request): AdmittedRequest) {
         request.carry_out(Some(self));
-        self.held().lock().end(client, since);
+        self.held().lock().end();
         self.0.changed.changed();
     }
 
@@ -282,5 +312,25 @@ impl PoaManager {
     /// Whether requests wait for another state.
     pub(in crate::poa) fn is_holding(&self) -> bool {
         self.0.state.load(Ordering::SeqCst) == HOLDING && !self.0.is_closing.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_its_time_from_when_it_goes_to_its_servant() {
+        let now = Time::from_nanos(1_000_000_000);
+        let half = now + ON_ITS_WAY_FOR / 2;
+        let mut held = HeldRequests::default();
+        let thread = thread::current().id();
+        held.begun.push(Begun { client: Some(1), thread, since: now, has_passed: false });
+        assert!(!held.is_empty(half), "its thread has not run for long");
+        assert!(held.is_empty(now + ON_ITS_WAY_FOR), "its thread may wait for the next request");
+        held.note_passed(half);
+        assert!(!held.is_empty(half) && held.is_empty(half + IN_ORDER_FOR));
+        held.end();
+        assert!(held.is_empty(half));
     }
 }
