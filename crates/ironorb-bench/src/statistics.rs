@@ -106,6 +106,17 @@ fn spread(mut numbers: Vec<f64>) -> [f64; 3] {
     [0, numbers.len() / 2, last].map(|place| numbers.get(place).copied().unwrap_or(f64::NAN))
 }
 
+/// The median; of an even number the mean of the middle two. `None` of nothing.
+pub(crate) fn middle(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_by(f64::total_cmp);
+    let half = numbers.len() / 2;
+    match numbers.len() {
+        0 => None,
+        length if length.is_multiple_of(2) => Some(f64::midpoint(numbers[half - 1], numbers[half])),
+        _ => Some(numbers[half]),
+    }
+}
+
 /// The side of each turn, in all repetitions; 0 is the baseline. Each repetition begins with another side, so
 /// that no side always follows the same one.
 pub(crate) fn turns(sides: usize, repetitions: usize) -> impl Iterator<Item = usize> {

@@ -8,7 +8,8 @@ use super::axes;
 use super::catalogue::{
     Conclusion, Configuration, Curve, Curves, Figure, Grid, NONE, Paper, Place, Runs, Shows, shown,
 };
-use super::rows::{Measured, StoredRow, Wanted, middle};
+use super::rows::{Measured, StoredRow, Wanted};
+use crate::statistics::middle;
 
 pub(super) const PAPER: Paper = Paper {
     tag: "dii-96",

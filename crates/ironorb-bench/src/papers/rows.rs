@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::row::shown;
+use crate::statistics::middle;
 
 /// A line of JSON: a row of a suite's table.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,17 +88,6 @@ pub(super) fn curve(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)>
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     all.into_iter().filter_map(|(x, ys)| Some((x, middle(ys)?))).collect()
-}
-
-/// The median; of an even number the mean of the middle two. `None` of nothing.
-pub(super) fn middle(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_by(f64::total_cmp);
-    let half = numbers.len() / 2;
-    match numbers.len() {
-        0 => None,
-        length if length.is_multiple_of(2) => Some(f64::midpoint(numbers[half - 1], numbers[half])),
-        _ => Some(numbers[half]),
-    }
 }
 
 /// All rows that have been measured, by their configuration.

@@ -5,6 +5,7 @@
 use super::axes;
 use super::catalogue::{Conclusion, Configuration, Curves, Figure, Grid, NONE, Paper, Place, Shows, shown};
 use super::rows::{Measured, Wanted};
+use crate::statistics::middle;
 
 pub(super) const PAPER: Paper = Paper {
     tag: "tao-97",
@@ -356,7 +357,7 @@ fn robin_over_train(measured: &Measured, settings: &str) -> Option<f64> {
         let at = |order| void(measured, order, "over_raw", ["twoway", "sii", settings, objects]);
         Some(at("void-robin")? / at("void-train")?)
     };
-    super::rows::middle(["100", "200", "300", "400", "500"].into_iter().filter_map(ratio).collect())
+    middle(["100", "200", "300", "400", "500"].into_iter().filter_map(ratio).collect())
 }
 
 /// Twoways without parameters, dynamic over static, at each number of objects.
@@ -482,7 +483,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.1.1",
         theirs: "VisiBroker: dynamic twoways take about as long as static ones, because a request can be sent again.",
-        number: |measured| super::rows::middle(dynamic(measured, "dii-reused")),
+        number: |measured| middle(dynamic(measured, "dii-reused")),
         ours: "A request sent again takes {} times as long as a static call.",
         holds: (0.0, 1.25),
         why: [
@@ -493,7 +494,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     Conclusion {
         section: "4.1.1",
         theirs: "Orbix: dynamic twoways take 2.6 times as long as static ones, because each needs a new request.",
-        number: |measured| super::rows::middle(dynamic(measured, "dii-new")),
+        number: |measured| middle(dynamic(measured, "dii-new")),
         ours: "A new request for each call takes {} times as long as a static call.",
         holds: (2.0, NONE),
         why: [

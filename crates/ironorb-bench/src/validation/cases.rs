@@ -28,6 +28,9 @@ pub(super) struct Case {
     pub(super) line: fn(&Validate) -> String,
     /// Further options of the second measurement, whose draws are others.
     pub(super) again: &'static str,
+    /// How many times each of the two measurements runs the suite, in turn with the other one; of each figure the middle one
+    /// counts. What disturbs a machine for minutes disturbs one run.
+    pub(super) runs: usize,
     /// Why it cannot be run here, if it cannot.
     pub(super) cannot: fn(&Validate) -> Option<String>,
     /// The table with its rows.
@@ -59,6 +62,7 @@ pub(super) const CASES: [Case; 8] = [
         notes: "R and X of jobs of two parts of 50 and 55 ms; stations sleep, or burn their processors with --burn",
         line: |options| FIXED.line(options),
         again: "",
+        runs: 1,
         cannot: par_04_cannot,
         kind: "runs",
         keys: &["daemon", "architecture", "clients"],
@@ -71,6 +75,7 @@ pub(super) const CASES: [Case; 8] = [
                 second measurement draws other demands",
         line: |options| EXPONENTIAL.line(options),
         again: " --seed 1001",
+        runs: 1,
         cannot: par_04_cannot,
         kind: "runs",
         keys: &["daemon", "architecture", "clients"],
@@ -83,9 +88,12 @@ pub(super) const CASES: [Case; 8] = [
         line: |options| match options.quick {
             true => "extents --quick --repetitions 1 --objects 10000 --file-objects 100 --peers ironorb"
                 .to_owned(),
-            false => "extents --objects 1000000 --file-objects 1000 --peers ironorb".to_owned(),
+            false => {
+                "extents --objects 1000000 --file-objects 1000 --peers ironorb --repetitions 5".to_owned()
+            }
         },
         again: "",
+        runs: 3,
         cannot: |_| None,
         kind: "latency",
         keys: &["row", "layout", "objects"],
@@ -99,9 +107,10 @@ pub(super) const CASES: [Case; 8] = [
         line: |options| {
             let line =
                 "caching --parts throughput --objects 30000 --placements one-core,core-each --peers ironorb";
-            with_quick(options, line)
+            with_repetitions(options, line, 5)
         },
         again: "",
+        runs: 3,
         cannot: |_| None,
         kind: "throughput",
         keys: &["layout", "clients", "side"],
@@ -111,8 +120,9 @@ pub(super) const CASES: [Case; 8] = [
         name: "shares",
         title: "MinORB's case 3: a call by the share of reads and of cached objects",
         notes: "caches that ask: a read behind a write of the same client is answered by the reply to that write, or by a probe",
-        line: |options| with_quick(options, "caching --parts shares --peers ironorb"),
+        line: |options| with_repetitions(options, "caching --parts shares --peers ironorb", 5),
         again: "",
+        runs: 3,
         cannot: |_| None,
         kind: "shares",
         keys: &["layout", "cached_percent", "read_percent"],
@@ -122,8 +132,9 @@ pub(super) const CASES: [Case; 8] = [
         name: "lags",
         title: "MinORB's case 4: a write by the lag of a client that reads",
         notes: "the reader asks whenever what it has read last is older than the lag",
-        line: |options| with_quick(options, "caching --parts lags --objects 30000"),
+        line: |options| with_repetitions(options, "caching --parts lags --objects 30000", 7),
         again: "",
+        runs: 3,
         cannot: |_| (cores().len() < 2).then(|| "it needs two processors".to_owned()),
         kind: "lags",
         keys: &["layout", "lag_us"],
@@ -135,6 +146,7 @@ pub(super) const CASES: [Case; 8] = [
         notes: "an octet of a type costs what it costs in bodies of 8 KiB",
         line: latency_line,
         again: "",
+        runs: 3,
         cannot: |_| None,
         kind: "latency",
         keys: &["layout", "type", "units", "objects"],
@@ -146,9 +158,10 @@ pub(super) const CASES: [Case; 8] = [
         notes: "all on one processor, by fixed priorities; servants of low priorities burn 60 % of it",
         line: |options| match options.quick {
             true => "realtime --quick --sides lanes --clients 0,2 --calls 5 --seed 1".to_owned(),
-            false => "realtime --sides lanes --clients 0,5,20 --minutes 3 --seed 1".to_owned(),
+            false => "realtime --sides lanes --clients 0,5,20 --minutes 1 --seed 1".to_owned(),
         },
         again: "",
+        runs: 3,
         cannot: |_| None,
         kind: "high",
         keys: &["side", "since", "clients"],
@@ -156,10 +169,10 @@ pub(super) const CASES: [Case; 8] = [
     },
 ];
 
-fn with_quick(options: &Validate, line: &str) -> String {
+fn with_repetitions(options: &Validate, line: &str, repetitions: usize) -> String {
     match options.quick {
         true => format!("{line} --quick --repetitions 1"),
-        false => line.to_owned(),
+        false => format!("{line} --repetitions {repetitions}"),
     }
 }
 
@@ -373,7 +386,8 @@ fn latency_line(options: &Validate) -> String {
     match options.quick {
         true => format!("{ours} --quick --repetitions 1 --types void,octet --units 64 --objects 1"),
         false => format!(
-            "{ours} --types void,octet,long,struct --units 1,64,1024 --objects 1,100,500 --placements one-core,core-each"
+            "{ours} --types void,octet,long,struct --units 1,64,1024 --objects 1,100,500 --placements one-core,core-each \
+             --repetitions 3"
         ),
     }
 }

@@ -9,10 +9,12 @@ use super::compare::Bar;
 use crate::error::BenchError;
 use crate::render::Report;
 use crate::row::{Row, shown};
+use crate::statistics::middle;
 
 /// What was measured twice.
 pub(super) enum Measured {
-    Suite(Box<[Report; 2]>),
+    /// What the suite's runs have reported, of each measurement at least one.
+    Suite([Vec<Report>; 2]),
     Earlier(EarlierCase),
 }
 
@@ -86,7 +88,7 @@ impl Measured {
     /// The rows, as the suite has named them.
     pub(super) fn rows(&self, case: &Case) -> Vec<Row> {
         match self {
-            Measured::Suite(reports) => reports[0].rows(case.kind).to_vec(),
+            Measured::Suite([first, _]) => first[0].rows(case.kind).to_vec(),
             Measured::Earlier(earlier) => {
                 let mut places: Vec<&str> = earlier.figures.iter().map(|figure| &*figure.place).collect();
                 places.dedup();
@@ -98,14 +100,17 @@ impl Measured {
     /// A figure of a row, as both measurements have it.
     pub(super) fn figure(&self, case: &Case, row: &Row, foreseen: &Foreseen) -> Option<[f64; 2]> {
         match self {
-            Measured::Suite(reports) => {
+            Measured::Suite([first, second]) => {
                 let keys = |row: &Row| case.keys.iter().map(|key| row.text(key)).collect::<Vec<_>>();
-                let again = reports[1].rows(case.kind).iter().find(|other| keys(other) == keys(row))?;
-                let read = |row: &Row| match foreseen.bar {
-                    Bar::Reported => row.p99(foreseen.figure).or_else(|| row.median(foreseen.figure)),
-                    Bar::Mean | Bar::Tight => row.mean(foreseen.figure),
+                let read = |report: &Report| {
+                    let row = report.rows(case.kind).iter().find(|other| keys(other) == keys(row))?;
+                    match foreseen.bar {
+                        Bar::Reported => row.p99(foreseen.figure).or_else(|| row.median(foreseen.figure)),
+                        Bar::Mean | Bar::Tight => row.mean(foreseen.figure),
+                    }
                 };
-                Some([read(row)?, read(again)?])
+                let of_runs = |runs: &[Report]| middle(runs.iter().filter_map(read).collect());
+                Some([of_runs(first)?, of_runs(second)?])
             }
             Measured::Earlier(earlier) => {
                 let place = place_of(case, row);

@@ -1,6 +1,6 @@
 //! `ironorb sim validate`: what the simulator predicts by a profile, beside what is measured.
 //!
-//! Each case but one runs a suite of `ironorb bench` twice, and simulates what each of its rows does. The measured side is the
+//! Each case but one measures twice by a suite of `ironorb bench`, and simulates what each of its rows does. The measured side is the
 //! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: these have
 //! other numbers of objects, other mixes of operations and other numbers of clients.
 //! The last case has no profile: it records a system, and builds what it predicts from the recording (`deployment`).
@@ -192,14 +192,23 @@ fn run(
     Ok(outcome)
 }
 
-/// Runs the suite of a case twice.
+/// Measures a case twice by its suite.
 fn measure(case: &Case, options: &Validate) -> Result<Measured, BenchError> {
-    let run = |time: &str, more: &str| {
-        let line = (case.line)(options) + more;
-        crate::note(format_args!("{}: {time} measurement by ironorb bench {line}", case.name));
-        crate::measure_line(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
-    };
-    Ok(Measured::Suite(Box::new([run("first", "")?, run("second", case.again)?])))
+    let mut measurements = [Vec::new(), Vec::new()];
+    let runs = if options.quick { 1 } else { case.runs };
+    for number in 1..=runs {
+        for (runs_so_far, (time, more)) in
+            measurements.iter_mut().zip([("first", ""), ("second", case.again)])
+        {
+            let line = (case.line)(options) + more;
+            crate::note(format_args!(
+                "{}: {time} measurement, run {number} of {runs}, by ironorb bench {line}",
+                case.name
+            ));
+            runs_so_far.push(crate::measure_line(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())?);
+        }
+    }
+    Ok(Measured::Suite(measurements))
 }
 
 /// Each figure of the rows that the case foresees, as it was measured twice and as it is simulated.
