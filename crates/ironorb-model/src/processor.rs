@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::Load;
-use crate::shares::{Received, Shares, nanos};
+use crate::shares::{Shares, Turn};
 use crate::{PauseTimes, ResourceObservations, Table, Time};
 
-/// How long a time-shared thread runs before another one of its kind may follow, where several are ready: the order of magnitude of
-/// a slice of the Linux scheduler, which looks at its ticks only.
-pub const TIME_SLICE: Duration = Duration::from_millis(3);
+/// How often a processor looks whether the slice of its thread is over, and another one waits: a tick of Linux, as most distributions
+/// build it (`CONFIG_HZ=250`).
+const TICK: Duration = Duration::from_millis(4);
 
 /// A thread, as the driver numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,8 +20,9 @@ pub struct ThreadId(pub u32);
 /// How a thread competes for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SchedulingClass {
-    /// By equal shares, as Linux's `SCHED_OTHER`: the thread that has received least runs next, for a [`TIME_SLICE`] at least. A
-    /// thread that becomes ready and is due preempts one that has received more than its share.
+    /// By equal shares, as Linux's `SCHED_OTHER`: of the threads that have not received more than their share, the one runs next
+    /// that would have its [`TIME_SLICE`] first. It runs until it has had its slice and another thread becomes ready, or the
+    /// processor looks: every 4 ms.
     Shared,
     /// By priority, the highest first, and of equal ones in their order, as POSIX's `SCHED_FIFO`. A thread that becomes
     /// ready preempts one of a lower priority, and any [`Shared`](Self::Shared) one.
@@ -86,15 +87,15 @@ struct Burst {
     class: SchedulingClass,
     left: Duration,
     /// Of a time-shared thread, at the beginning.
-    received: Received,
+    turn: Turn,
 }
 
 impl Running {
     /// What is left of the burst.
     fn left(&self, now: Time) -> Burst {
         let ran = now.since(self.since);
-        let Burst { left, received, .. } = self.burst;
-        Burst { left: left.saturating_sub(ran), received: received + nanos(ran), ..self.burst }
+        let Burst { left, turn, .. } = self.burst;
+        Burst { left: left.saturating_sub(ran), turn: turn.after(ran), ..self.burst }
     }
 }
 
@@ -131,11 +132,11 @@ impl Processor {
         time: Duration,
     ) -> Option<Tick> {
         let idle = self.idle_core(thread);
-        let received = match class {
+        let turn = match class {
             SchedulingClass::Shared => self.shared.wake(now, thread, idle.is_some()),
-            SchedulingClass::Fixed(_) => 0,
+            SchedulingClass::Fixed(_) => Turn::default(),
         };
-        let mut burst = Burst { thread, class, left: time, received };
+        let mut burst = Burst { thread, class, left: time, turn };
         if let Some(Waking { times, ran }) = &self.pauses {
             let of_thread = ran.get(&thread).map(|ran| times.of_thread.more(now.since(*ran)));
             let since = idle.and_then(|core| self.cores[core].idle_since);
@@ -146,14 +147,21 @@ impl Processor {
             self.load.take(now);
             return Some(self.run(now, core, burst));
         }
-        if let Some(core) = self.preemptible_core(now, &burst) {
-            self.put_back(now, core);
-            self.load.wait(now);
-            return Some(self.run(now, core, burst));
-        }
         self.load.wait(now);
-        self.add(now, burst);
-        None
+        let Some(core) = self.core_for(now, class) else {
+            self.add(now, burst);
+            return None;
+        };
+        self.put_back(now, core);
+        let next = match class {
+            SchedulingClass::Fixed(_) => burst,
+            // Whose slice is over may be next all the same, or one that waits already.
+            SchedulingClass::Shared => {
+                self.add(now, burst);
+                self.shared.take(now)?
+            }
+        };
+        Some(self.run(now, core, next))
     }
 
     /// A tick is due. Returns the thread whose burst is over, if one is, and the next tick.
@@ -164,17 +172,18 @@ impl Processor {
         let Some(burst) = counts.then(|| self.stop(now, at)).flatten() else { return (None, None) };
         if burst.left.is_zero() {
             if burst.class == SchedulingClass::Shared {
-                self.shared.sleep(burst.thread, burst.received);
+                self.shared.sleep(burst.thread, burst.turn);
             }
             if let Some(Waking { ran, .. }) = &mut self.pauses {
                 ran.insert(burst.thread, now);
             }
             return (Some(burst.thread), self.run_next(now, at));
         }
-        if !self.shared.has_one_due(burst.received) {
-            return (None, Some(self.run(now, at, burst)));
+        let next = Burst { turn: burst.turn.or_next(), ..burst };
+        if !burst.turn.is_over() || self.shared.is_empty() {
+            return (None, Some(self.run(now, at, next)));
         }
-        self.add(now, burst);
+        self.add(now, next);
         self.load.wait(now);
         (None, self.run_next(now, at))
     }
@@ -220,27 +229,23 @@ impl Processor {
         first.filter(is_known).or_else(|| idle.find(is_known)).or(first)
     }
 
-    /// The core with the least urgent thread, if this one preempts it.
-    fn preemptible_core(&self, now: Time, burst: &Burst) -> Option<usize> {
+    /// The core whose thread has to make room for one of this class, if there is one.
+    fn core_for(&self, now: Time, class: SchedulingClass) -> Option<usize> {
         let running = |at: usize| self.cores[at].running.map(|running| running.left(now));
-        // Of time-shared ones that which has received most.
-        let urgency = |at: &usize| running(*at).map(|running| (running.class, -running.received));
-        let least = (0..self.cores.len()).min_by_key(urgency)?;
-        let of_least = running(least)?;
-        let is_less = match (burst.class, of_least.class) {
-            (SchedulingClass::Shared, SchedulingClass::Shared) => {
-                self.shared.is_due_before(burst.received, of_least.received)
-            }
+        let has_less_right = |of: &Burst| match (class, of.class) {
+            (SchedulingClass::Shared, SchedulingClass::Shared) => of.turn.is_over(),
             (new, running) => running < new,
         };
-        is_less.then_some(least)
+        let cores = (0..self.cores.len()).filter(|at| running(*at).as_ref().is_some_and(has_less_right));
+        // Of time-shared ones that which has received most.
+        cores.min_by_key(|at| running(*at).map(|of| (of.class, -of.turn.received())))
     }
 
     /// A core has its burst no longer. What is left of that.
     fn stop(&mut self, now: Time, at: usize) -> Option<Burst> {
         let burst = self.cores[at].running.take()?.left(now);
         if burst.class == SchedulingClass::Shared {
-            self.shared.stop(now, burst.received);
+            self.shared.stop(now, burst.turn);
         }
         Some(burst)
     }
@@ -253,7 +258,10 @@ impl Processor {
                 self.put_back -= 1;
                 self.fixed.push(Ready { priority, order: self.put_back, burst });
             }
-            SchedulingClass::Shared => self.shared.wait(now, burst.received, burst),
+            SchedulingClass::Shared => {
+                let turn = burst.turn.or_next();
+                self.shared.wait(now, turn, Burst { turn, ..burst });
+            }
         }
     }
 
@@ -263,7 +271,7 @@ impl Processor {
                 self.entered += 1;
                 self.fixed.push(Ready { priority, order: self.entered, burst });
             }
-            SchedulingClass::Shared => self.shared.wait(now, burst.received, burst),
+            SchedulingClass::Shared => self.shared.wait(now, burst.turn, burst),
         }
     }
 
@@ -285,7 +293,7 @@ impl Processor {
 
     fn run(&mut self, now: Time, at: usize, mut burst: Burst) -> Tick {
         if burst.class == SchedulingClass::Shared {
-            self.shared.run(now, burst.received);
+            self.shared.run(now, burst.turn);
         }
         let core = &mut self.cores[at];
         if core.last.replace(burst.thread) != Some(burst.thread) {
@@ -294,11 +302,17 @@ impl Processor {
         core.generation = core.generation.wrapping_add(1);
         core.running = Some(Running { burst, since: now });
         let ends = match burst.class {
-            SchedulingClass::Shared => burst.left.min(TIME_SLICE),
+            SchedulingClass::Shared => burst.left.min(to_next_tick(now)),
             SchedulingClass::Fixed(_) => burst.left,
         };
         Tick { at: now + ends, core: at as u32, generation: core.generation }
     }
+}
+
+/// Processors look at multiples of this time.
+fn to_next_tick(now: Time) -> Duration {
+    let tick = TICK.as_nanos() as u64;
+    Duration::from_nanos(tick - now.as_ns() % tick)
 }
 
 #[derive(Debug)]
@@ -393,24 +407,35 @@ mod tests {
 
     #[test]
     fn time_shared_threads_run_in_turn() {
+        // The first one has had its slice after 1,400 us, which is seen after 4,000.
         let bursts = [(0, 1, SHARED, 7_000), (0, 2, SHARED, 4_000), (1, 3, SHARED, 1_000)];
-        assert_eq!(ends(1, 0, &bursts), [(3, 7_000), (2, 11_000), (1, 12_000)]);
+        assert_eq!(ends(1, 0, &bursts), [(2, 8_000), (3, 9_000), (1, 12_000)]);
+    }
+
+    #[test]
+    fn a_thread_that_has_not_had_its_slice_is_not_preempted() {
+        for (at, end) in [(1_300, 4_100), (1_500, 1_600)] {
+            let bursts = [(0, 1, SHARED, 10_000), (20, 2, SHARED, 100), (at, 3, SHARED, 100)];
+            let ends = ends(1, 0, &bursts);
+            assert!(ends.contains(&(2, end)), "{at}: {ends:?}");
+        }
     }
 
     #[test]
     fn a_thread_that_waited_is_owed_its_share_after_it_has_slept() {
-        // The second one waits for the end of a slice, goes before the first one while it is owed something, and then waits again.
-        let short = [1_000, 5_000, 7_000, 9_000, 11_000].map(|at| (at, 2, SHARED, 500));
+        // The second one waits until the processor looks, goes before the first one while it is owed something and that one has had
+        // its slice, and then waits again.
+        let short = [1_000, 6_000, 7_000].map(|at| (at, 2, SHARED, 500));
         let all = [&[(0, 1, SHARED, 20_000)], &short[..]].concat();
-        let wanted = [(2, 3_500), (2, 5_500), (2, 7_500), (2, 9_500), (2, 13_000), (1, 22_500)];
-        assert_eq!(ends(1, 0, &all), wanted);
+        assert_eq!(ends(1, 0, &all), [(2, 4_500), (2, 6_500), (2, 8_500), (1, 21_500)]);
     }
 
     #[test]
     fn a_thread_that_had_more_than_its_share_is_not_due_when_it_comes_again() {
-        // The second one has had 500 us more than the first by 5,500, which a sleep of 100 us does not make good.
-        let bursts = [(0, 1, SHARED, 10_000), (1_000, 2, SHARED, 2_500), (5_600, 2, SHARED, 1_000)];
-        assert_eq!(ends(1, 0, &bursts), [(2, 5_500), (2, 9_500), (1, 13_500)]);
+        // The second one has had 1,450 us more than the first by 7,950, and 30 us more when it comes again and the first one has had
+        // its slice.
+        let bursts = [(0, 1, SHARED, 10_000), (1_500, 2, SHARED, 3_950), (9_370, 2, SHARED, 1_000)];
+        assert_eq!(ends(1, 0, &bursts), [(2, 7_950), (2, 13_000), (1, 14_950)]);
     }
 
     #[test]
