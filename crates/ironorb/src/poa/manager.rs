@@ -352,9 +352,6 @@ impl PoaManager {
                     return Err(Refusal::Held(self.clone()));
                 }
                 (ManagerState::Active, _) => {
-                    if matches!(on_hold, HoldMode::Passed(_)) {
-                        held.note_passed(self.0.driver.now());
-                    }
                     drop(held);
                     // As in `enter_now`: counted first, so that a thread that changes the state sees the request.
                     let stripe = self.0.in_flight.enter();

@@ -549,7 +549,7 @@ impl Adapter {
         }
         let Some(_deadline) = self.in_time(request.due, &responder) else { return };
         let begun = begun.or_else(|| self.begin_and_note(request, message, may_be_cached));
-        if let Err(cause) = self.carry_out(request, message, &responder, session, begun, None) {
+        if let Err(cause) = self.carry_out(request, message, &responder, session, begun) {
             self.park(cause, message, request, &responder);
         }
     }
@@ -580,12 +580,20 @@ impl Adapter {
         passed: Option<&PoaManager>,
     ) -> Result<(), WaitCause> {
         let Some(_deadline) = self.in_time(request.due, responder) else { return Ok(()) };
-        let begun = self.begin_upcall_now(request.object_key(message));
-        self.carry_out(request, message, responder, environment, begun, passed)
+        let upcall = match self.begin_upcall_now(request.object_key(message)) {
+            Some(upcall) => upcall,
+            None => match self.begin_request(request, message, responder, passed) {
+                Ok(upcall) => upcall,
+                Err(refusal) => return refuse(responder, refusal),
+            },
+        };
+        if let Some(manager) = passed {
+            manager.note_passed();
+        }
+        self.carry_out(request, message, responder, environment, Some(upcall))
     }
 
-    /// Calls the servant of a request, unless the request must wait. `passed` is the manager that it has
-    /// waited for.
+    /// Calls the servant of a request, unless the request must wait.
     #[inline]
     pub(super) fn carry_out(
         &self,
@@ -594,12 +602,11 @@ impl Adapter {
         responder: &Responder<'_>,
         environment: &dyn Environment,
         begun: Option<Upcall>,
-        passed: Option<&PoaManager>,
     ) -> Result<(), WaitCause> {
         let probe = probe::enter(Stage::ObjectLookup);
         let upcall = match begun {
             Some(upcall) => upcall,
-            None => match self.begin_request(request, message, responder, passed) {
+            None => match self.begin_request(request, message, responder, None) {
                 Ok(upcall) => upcall,
                 Err(refusal) => return refuse(responder, refusal),
             },
@@ -623,6 +630,7 @@ impl Adapter {
         Ok(())
     }
 
+    /// Finds the object of a request. `passed` is the manager that it has waited for, if it has.
     #[cold]
     fn begin_request(
         &self,

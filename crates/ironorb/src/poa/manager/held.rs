@@ -52,8 +52,8 @@ pub(crate) struct HeldSeen {
 /// longer may be waiting for the next request.
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
-/// How long it waits for the last one to get there. A thread that takes longer may be in an adapter activator, which may be waiting
-/// for the next request as well. On a busy machine a thread may not run for many times [`IN_ORDER_FOR`].
+/// How long it waits for the last one to get there. A thread that takes longer may be in an adapter activator or a servant manager, which
+/// may be waiting for the next request as well. On a busy machine a thread may not run for many times [`IN_ORDER_FOR`].
 const ON_ITS_WAY_FOR: Duration = Duration::from_secs(1);
 
 /// A request that was held, and that a thread carries out.
@@ -61,7 +61,7 @@ struct Begun {
     client: Option<u64>,
     thread: ThreadId,
     since: Time,
-    /// It has come to its servant by now, or is about to.
+    /// It has found its servant.
     has_passed: bool,
 }
 
@@ -143,7 +143,7 @@ impl HeldRequests {
     }
 
     /// The request that the calling thread carries out goes to its servant now.
-    pub(super) fn note_passed(&mut self, now: Time) {
+    fn note_passed(&mut self, now: Time) {
         let this = thread::current().id();
         if let Some(begun) = self.begun.iter_mut().rfind(|begun| begun.thread == this && !begun.has_passed) {
             (begun.since, begun.has_passed) = (now, true);
@@ -302,6 +302,12 @@ impl PoaManager {
         request.carry_out(Some(self));
         self.held().lock().end();
         self.0.changed.changed();
+    }
+
+    /// The calling thread has a request that has waited for this manager go to its servant now.
+    pub(crate) fn note_passed(&self) {
+        let now = self.0.driver.now();
+        self.held().lock().note_passed(now);
     }
 
     /// Counts out a thread that was to admit requests of the calling thread's lane and cannot be had.
