@@ -9,8 +9,8 @@ use crate::load::Load;
 use crate::shares::{Shares, Turn};
 use crate::{PauseTimes, ResourceObservations, Table, Time};
 
-/// How often a processor looks whether the slice of its thread is over, and another one waits: a tick of Linux, as most distributions
-/// build it (`CONFIG_HZ=250`).
+/// How often a processor looks whether the slice of its thread is over, and another one waits: a tick of Linux with `CONFIG_HZ=250`, as
+/// Debian builds it.
 const TICK: Duration = Duration::from_millis(4);
 
 /// A thread, as the driver numbers it.
@@ -21,8 +21,9 @@ pub struct ThreadId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SchedulingClass {
     /// By equal shares, as Linux's `SCHED_OTHER`: of the threads that have not received more than their share, the one runs next
-    /// that would have its [`TIME_SLICE`] first. It runs until it has had its slice and another thread becomes ready, or the
-    /// processor looks: every 4 ms.
+    /// that would have its [`TIME_SLICE`](crate::TIME_SLICE) first. It runs until it has had that and another thread becomes
+    /// ready, or the processor looks: every 4 ms. A thread that becomes ready and would be next preempts one that has received more than
+    /// its share at once.
     Shared,
     /// By priority, the highest first, and of equal ones in their order, as POSIX's `SCHED_FIFO`. A thread that becomes
     /// ready preempts one of a lower priority, and any [`Shared`](Self::Shared) one.
@@ -148,16 +149,19 @@ impl Processor {
             return Some(self.run(now, core, burst));
         }
         self.load.wait(now);
-        let Some(core) = self.core_for(now, class) else {
+        let Some(core) = self.core_for(now, &burst) else {
             self.add(now, burst);
             return None;
         };
-        self.put_back(now, core);
         let next = match class {
-            SchedulingClass::Fixed(_) => burst,
-            // Whose slice is over may be next all the same, or one that waits already.
+            SchedulingClass::Fixed(_) => {
+                self.put_back(now, core);
+                burst
+            }
+            // Whose slice is over may be next all the same, or one that waits already; but not before its equals.
             SchedulingClass::Shared => {
                 self.add(now, burst);
+                self.put_back(now, core);
                 self.shared.take(now)?
             }
         };
@@ -184,8 +188,9 @@ impl Processor {
             return (None, Some(self.run(now, at, next)));
         }
         self.add(now, next);
-        self.load.wait(now);
-        (None, self.run_next(now, at))
+        // As many wait as before, and none of them has a fixed priority: it would have preempted this one.
+        let next = self.shared.take(now);
+        (None, next.map(|next| self.run(now, at, next)))
     }
 
     /// Takes a thread away, whether it runs or waits: its process is no more. True if it had a burst.
@@ -229,16 +234,20 @@ impl Processor {
         first.filter(is_known).or_else(|| idle.find(is_known)).or(first)
     }
 
-    /// The core whose thread has to make room for one of this class, if there is one.
-    fn core_for(&self, now: Time, class: SchedulingClass) -> Option<usize> {
+    /// The core whose thread has to make room for a new burst, if there is one.
+    fn core_for(&mut self, now: Time, burst: &Burst) -> Option<usize> {
         let running = |at: usize| self.cores[at].running.map(|running| running.left(now));
-        let has_less_right = |of: &Burst| match (class, of.class) {
-            (SchedulingClass::Shared, SchedulingClass::Shared) => of.turn.is_over(),
+        // Of time-shared ones that which has received most.
+        let urgency = |at: &usize| running(*at).map(|of| (of.class, -of.turn.received()));
+        let least = (0..self.cores.len()).min_by_key(urgency)?;
+        let Burst { class, turn, .. } = running(least)?;
+        let has_less_right = match (burst.class, class) {
+            (SchedulingClass::Shared, SchedulingClass::Shared) => {
+                turn.is_over() || self.shared.goes_before(burst.turn, turn)
+            }
             (new, running) => running < new,
         };
-        let cores = (0..self.cores.len()).filter(|at| running(*at).as_ref().is_some_and(has_less_right));
-        // Of time-shared ones that which has received most.
-        cores.min_by_key(|at| running(*at).map(|of| (of.class, -of.turn.received())))
+        has_less_right.then_some(least)
     }
 
     /// A core has its burst no longer. What is left of that.
@@ -413,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_not_had_its_slice_is_not_preempted() {
+    fn a_thread_keeps_its_processor_while_another_one_than_the_woken_is_next() {
         for (at, end) in [(1_300, 4_100), (1_500, 1_600)] {
             let bursts = [(0, 1, SHARED, 10_000), (20, 2, SHARED, 100), (at, 3, SHARED, 100)];
             let ends = ends(1, 0, &bursts);
@@ -423,19 +432,19 @@ mod tests {
 
     #[test]
     fn a_thread_that_waited_is_owed_its_share_after_it_has_slept() {
-        // The second one waits until the processor looks, goes before the first one while it is owed something and that one has had
-        // its slice, and then waits again.
+        // The second one waits until the processor looks. Then it goes before the first one, whether that has had its slice or only more
+        // than its share.
         let short = [1_000, 6_000, 7_000].map(|at| (at, 2, SHARED, 500));
         let all = [&[(0, 1, SHARED, 20_000)], &short[..]].concat();
-        assert_eq!(ends(1, 0, &all), [(2, 4_500), (2, 6_500), (2, 8_500), (1, 21_500)]);
+        assert_eq!(ends(1, 0, &all), [(2, 4_500), (2, 6_500), (2, 7_500), (1, 21_500)]);
     }
 
     #[test]
     fn a_thread_that_had_more_than_its_share_is_not_due_when_it_comes_again() {
-        // The second one has had 1,450 us more than the first by 7,950, and 30 us more when it comes again and the first one has had
-        // its slice.
-        let bursts = [(0, 1, SHARED, 10_000), (1_500, 2, SHARED, 3_950), (9_370, 2, SHARED, 1_000)];
-        assert_eq!(ends(1, 0, &bursts), [(2, 7_950), (2, 13_000), (1, 14_950)]);
+        // The second one goes before its equal, which has had its slice. It has had 2,450 us more than that by 3,950, and 1,000 us more when
+        // it comes again and the first one has had its slice.
+        let bursts = [(0, 1, SHARED, 10_000), (1_500, 2, SHARED, 2_450), (5_400, 2, SHARED, 1_000)];
+        assert_eq!(ends(1, 0, &bursts), [(2, 3_950), (2, 9_000), (1, 13_450)]);
     }
 
     #[test]

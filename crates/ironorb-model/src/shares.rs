@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{Table, ThreadId, Time};
 
 /// How long a time-shared thread runs before another one of its kind may follow, where several are ready: what Linux has since its
-/// version 6.17 on two processors. With one it has half of that, with eight or more twice as much.
+/// version 6.15 on two processors. With one it has half of that, with eight or more twice as much.
 pub const TIME_SLICE: Duration = Duration::from_micros(1_400);
 
 /// The most that a thread can be owed after a sleep: a tick of Linux, which bounds it there.
@@ -157,20 +157,32 @@ impl<T> Shares<T> {
         Some(next.what)
     }
 
+    /// Whether a thread that becomes ready goes before a running one that has not had its slice: that one has received more than the average,
+    /// and no other thread would be next.
+    pub(crate) fn goes_before(&mut self, woken: Turn, running: Turn) -> bool {
+        let average = self.average_with(woken.received);
+        if running.received <= average || woken.received > average {
+            return false;
+        }
+        self.put_in_order(average);
+        self.due.peek().is_none_or(|first| woken.end < first.turn.end)
+    }
+
     /// The first one to have had its slice, of those that have not received more than the average.
     fn take_due(&mut self) -> Option<Waiting<T>> {
-        let average = self.average();
+        self.put_in_order(self.average());
+        self.due.pop()
+    }
+
+    /// Has those in `due` that have not received more than the average, at least as far as the first one there tells.
+    fn put_in_order(&mut self, average: Received) {
         while self.ahead.peek().is_some_and(|first| first.key <= average) {
             self.due.extend(self.ahead.pop().map(|first| Waiting { key: first.turn.end, ..first }));
         }
-        while let Some(first) = self.due.pop() {
-            if first.turn.received <= average {
-                return Some(first);
-            }
-            // The average has become less since it was looked at: others have come that are owed more.
-            self.ahead.push(Waiting { key: first.turn.received, ..first });
+        // The average becomes less when others come that are owed something.
+        while self.due.peek().is_some_and(|first| first.turn.received > average) {
+            self.ahead.extend(self.due.pop().map(|first| Waiting { key: first.turn.received, ..first }));
         }
-        None
     }
 
     /// Whether no thread waits.
