@@ -16,6 +16,10 @@ fn what_is_calibrated_is_validated_and_simulated() {
     {
         assert!(text.contains(key), "no {key} in {text}");
     }
+    // Where the system permits a second network at all.
+    let [networks, relayed] =
+        ["networks", "relayed"].map(|it| text.contains(&format!("placement = \"{it}\"")));
+    assert_eq!(networks, relayed, "calls between networks are measured with and without a relay");
 
     let files = ["--json", &json, "--markdown", &page];
     let line = ["sim", "validate", &profile, "--quick", "--cases", "latency"];

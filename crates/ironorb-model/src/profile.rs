@@ -79,6 +79,8 @@ pub enum Placement {
     CoreEach,
     /// Each in a network of its own, which virtual interfaces join, and on a processor of its own.
     Networks,
+    /// The same, through a program on the client's processor that passes all octets on. What that takes is in the switches.
+    Relayed,
 }
 
 /// How a server has its objects, and a client their references.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ironorb::{Orb, Pending};
+use ironorb_baseline::relay::Relay;
 use ironorb_model::profile::{BodyRow, CallRow, Kept, Placement, Steps, Times};
 
 use super::networks::Network;
@@ -40,6 +41,8 @@ struct Served {
     echo: EchoRef,
     server: Process,
     orb: Orb,
+    /// What passes all on, if there is one.
+    _relay: Option<Relay>,
 }
 
 impl Served {
@@ -68,8 +71,14 @@ impl Caller<'_> {
         let orb = Orb::builder().no_endpoint().build()?;
         // The server tells another reference, too.
         let reference = told.split(' ').next().unwrap_or_default();
-        let echo: EchoRef = orb.string_to_object(reference)?.narrow_unchecked();
-        Ok(Served { echo, server, orb })
+        let mut object = orb.string_to_object(reference)?;
+        let io = || BenchError::io("relay calls");
+        let is_relayed = self.placement == Placement::Relayed;
+        let relay = is_relayed.then(|| Relay::to(&object)).transpose().map_err(io())?;
+        if let Some(relay) = &relay {
+            object = orb.string_to_object(&relay.reference_to(&object).map_err(io())?.to_string())?;
+        }
+        Ok(Served { echo: object.narrow_unchecked(), server, orb, _relay: relay })
     }
 
     pub(super) fn calls(&self) -> usize {
@@ -126,7 +135,9 @@ impl Caller<'_> {
         // No thread waits for one call: the side with more to do bounds the rate. What it waits for the other side is as if it worked.
         let bound = match self.placement {
             Placement::OneCore => seen.client_ns + seen.server_ns,
-            Placement::CoreEach | Placement::Networks => seen.client_ns.max(seen.server_ns),
+            Placement::CoreEach | Placement::Networks | Placement::Relayed => {
+                seen.client_ns.max(seen.server_ns)
+            }
         };
         let longer = seen.response_ns() / bound;
         let mut row = self.row(&seen, 1, IN_FLIGHT, 0.0);

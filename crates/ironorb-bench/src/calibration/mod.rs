@@ -121,7 +121,7 @@ pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
     Ok(profile)
 }
 
-/// Calls to a server in a network of its own; none where the system does not permit one.
+/// Calls to a server in a network of its own, and the same through a relay; none where the system does not permit one.
 fn over_networks(layout: Layout, options: &Calibrate) -> Result<Vec<CallRow>, BenchError> {
     let network = match Network::start() {
         Ok(network) => network,
@@ -131,11 +131,16 @@ fn over_networks(layout: Layout, options: &Calibrate) -> Result<Vec<CallRow>, Be
         }
     };
     let split = split::of(layout, options)?;
-    let placement = Placement::Networks;
-    let caller = Caller { layout, placement, options, split, network: Some(&network) };
-    crate::note(format_args!("two networks"));
-    let (calls, _) = caller.by_idle(idles(options))?;
-    Ok([calls, caller.in_flight()?].concat())
+    let mut all = Vec::new();
+    for (placement, title) in
+        [(Placement::Networks, "two networks"), (Placement::Relayed, "two networks and a relay")]
+    {
+        crate::note(format_args!("{title}"));
+        let caller = Caller { layout, placement, options, split, network: Some(&network) };
+        all.extend(caller.by_idle(idles(options))?.0);
+        all.extend(caller.in_flight()?);
+    }
+    Ok(all)
 }
 
 impl Calibrate {
@@ -231,6 +236,7 @@ pub fn summary(profile: &Profile) -> String {
                 Placement::OneCore => "one-core",
                 Placement::CoreEach => "core-each",
                 Placement::Networks => "networks",
+                Placement::Relayed => "relayed",
             },
             us(row.idle_ns),
             match (row.is_busy, row.kept) {

@@ -109,7 +109,8 @@ impl Measured {
                         Bar::Mean | Bar::Tight => row.mean(foreseen.figure),
                     }
                 };
-                let of_runs = |runs: &[Report]| middle(runs.iter().filter_map(read).collect());
+                // Of all runs, or of none.
+                let of_runs = |runs: &[Report]| middle(runs.iter().map(read).collect::<Option<_>>()?);
                 Some([of_runs(first)?, of_runs(second)?])
             }
             Measured::Earlier(earlier) => {

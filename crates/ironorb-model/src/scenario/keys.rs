@@ -130,7 +130,7 @@ keys! {
     }
     "[dwell]" {
         "profile" "name of a file" "none" "a profile that `ironorb sim calibrate` has written, with the times of a machine; the times beside it take precedence";
-        "placement" "`one-core`, `core-each` or `networks`" "`core-each`" "of the profile: where client and server run";
+        "placement" "`one-core`, `core-each`, `networks` or `relayed`" "`core-each`" "of the profile: where client and server run";
         "idle" "time up to 1 hour" "as long as they have not run" "of the profile: how long threads have not run before a call, if all calls are to take what they take then";
         "objects" "1 to 10^12" "1" "of the profile: among how many objects calls choose";
         "kept" "`servants` or `elements`" "`servants`" "of the profile: whether objects are servants that were activated, or elements of an extent";

@@ -913,6 +913,7 @@ const PLACEMENTS: &[(&str, Placement)] = &[
     ("one-core", Placement::OneCore),
     ("core-each", Placement::CoreEach),
     ("networks", Placement::Networks),
+    ("relayed", Placement::Relayed),
 ];
 
 const KEPT: &[(&str, Kept)] = &[("servants", Kept::Servants), ("elements", Kept::Elements)];

@@ -148,11 +148,12 @@ fn run(program: &Path, arguments: &[&str], folder: &Path) -> Output {
     Command::new(program).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Schemas come with LQNS: `IRONORB_LQN_SCHEMA` names the file `lqn.xsd`.
+/// Schemas come with LQNS: `IRONORB_TEST_LQN_SCHEMA` names the file `lqn.xsd`.
 #[test]
 fn the_schema_takes_what_is_written_where_it_is_installed() {
-    let (Some(xmllint), Some(schema)) = (installed("xmllint"), std::env::var_os("IRONORB_LQN_SCHEMA")) else {
-        eprintln!("skipped: xmllint is not installed, or IRONORB_LQN_SCHEMA does not name lqn.xsd");
+    let (Some(xmllint), Some(schema)) = (installed("xmllint"), std::env::var_os("IRONORB_TEST_LQN_SCHEMA"))
+    else {
+        eprintln!("skipped: xmllint is not installed, or IRONORB_TEST_LQN_SCHEMA does not name lqn.xsd");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
