@@ -267,10 +267,7 @@ impl Processor {
                 self.put_back -= 1;
                 self.fixed.push(Ready { priority, order: self.put_back, burst });
             }
-            SchedulingClass::Shared => {
-                let turn = burst.turn.or_next();
-                self.shared.wait(now, turn, Burst { turn, ..burst });
-            }
+            SchedulingClass::Shared => self.add(now, Burst { turn: burst.turn.or_next(), ..burst }),
         }
     }
 

@@ -149,10 +149,12 @@ impl<T> Shares<T> {
         self.ahead.push(Waiting { key: turn.received, turn, order: self.entered, what });
     }
 
-    /// The waiting thread that is next.
+    /// The waiting thread that is next. Where all have received more than the average, as can be beside running ones, it is that which has
+    /// received least.
     pub(crate) fn take(&mut self, now: Time) -> Option<T> {
         self.pass_to(now);
-        let next = self.take_due().or_else(|| self.ahead.pop())?;
+        self.put_in_order(self.average());
+        let next = self.due.pop().or_else(|| self.ahead.pop())?;
         self.total -= i128::from(next.turn.received);
         Some(next.what)
     }
@@ -166,12 +168,6 @@ impl<T> Shares<T> {
         }
         self.put_in_order(average);
         self.due.peek().is_none_or(|first| woken.end < first.turn.end)
-    }
-
-    /// The first one to have had its slice, of those that have not received more than the average.
-    fn take_due(&mut self) -> Option<Waiting<T>> {
-        self.put_in_order(self.average());
-        self.due.pop()
     }
 
     /// Has those in `due` that have not received more than the average, at least as far as the first one there tells.

@@ -580,12 +580,11 @@ impl Adapter {
         passed: Option<&PoaManager>,
     ) -> Result<(), WaitCause> {
         let Some(_deadline) = self.in_time(request.due, responder) else { return Ok(()) };
-        let upcall = match self.begin_upcall_now(request.object_key(message)) {
-            Some(upcall) => upcall,
-            None => match self.begin_request(request, message, responder, passed) {
-                Ok(upcall) => upcall,
-                Err(refusal) => return refuse(responder, refusal),
-            },
+        let begun = self.begin_upcall_now(request.object_key(message));
+        let begun = begun.map_or_else(|| self.begin_request(request, message, responder, passed), Ok);
+        let upcall = match begun {
+            Ok(upcall) => upcall,
+            Err(refusal) => return refuse(responder, refusal),
         };
         if let Some(manager) = passed {
             manager.note_passed();
