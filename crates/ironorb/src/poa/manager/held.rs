@@ -8,12 +8,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::base::lane::{self, LaneId};
 use crate::base::locks::{LockGuard, PiLock};
+use crate::base::sync::ThreadMark;
 use crate::base::time::Time;
 use crate::poa::adapter::ParkedRequest;
 
@@ -52,14 +52,14 @@ pub(crate) struct HeldSeen {
 /// longer may be waiting for the next request.
 const IN_ORDER_FOR: Duration = Duration::from_millis(25);
 
-/// How long it waits for the last one to get there. A thread that takes longer may be in an adapter activator or a servant manager, which
-/// may be waiting for the next request as well. On a busy machine a thread may not run for many times [`IN_ORDER_FOR`].
+/// How long it waits for the last one to get there. A thread that takes longer may be in an adapter activator or a servant
+/// manager, which may be waiting for the next request as well. On a busy machine a thread may not run for many times [`IN_ORDER_FOR`].
 const ON_ITS_WAY_FOR: Duration = Duration::from_secs(1);
 
 /// A request that was held, and that a thread carries out.
 struct Begun {
     client: Option<u64>,
-    thread: ThreadId,
+    thread: ThreadMark,
     since: Time,
     /// It has found its servant.
     has_passed: bool,
@@ -87,6 +87,16 @@ pub(crate) enum Admission {
 
 /// A request that its manager has held and admits.
 pub(crate) struct AdmittedRequest(ParkedRequest);
+
+/// Ends what the calling thread carries out, also when a panic leaves it: the client's next request waits for its end.
+struct EndsHeld<'m>(&'m PoaManager);
+
+impl Drop for EndsHeld<'_> {
+    fn drop(&mut self) {
+        self.0.held().lock().end();
+        self.0.0.changed.changed();
+    }
+}
 
 /// Which parked request may begin.
 enum Next {
@@ -137,14 +147,14 @@ impl HeldRequests {
     fn begin(&mut self, index: usize, now: Time) -> Option<AdmittedRequest> {
         let request = self.parked.remove(index)?;
         self.parked_bytes -= request.bytes();
-        let (client, thread) = (request.client(), thread::current().id());
+        let (client, thread) = (request.client(), ThreadMark::of_this_thread());
         self.begun.push(Begun { client, thread, since: now, has_passed: false });
         Some(AdmittedRequest(request))
     }
 
     /// The request that the calling thread carries out goes to its servant now.
     fn note_passed(&mut self, now: Time) {
-        let this = thread::current().id();
+        let this = ThreadMark::of_this_thread();
         if let Some(begun) = self.begun.iter_mut().rfind(|begun| begun.thread == this && !begun.has_passed) {
             (begun.since, begun.has_passed) = (now, true);
         }
@@ -154,12 +164,17 @@ impl HeldRequests {
     pub(super) fn begin_for_test(&mut self, now: Time) {
         // Long enough ahead for any machine.
         let since = now + Duration::from_secs(600);
-        self.begun.push(Begun { client: None, thread: thread::current().id(), since, has_passed: true });
+        self.begun.push(Begun {
+            client: None,
+            thread: ThreadMark::of_this_thread(),
+            since,
+            has_passed: true,
+        });
     }
 
     /// The calling thread has carried out the request that it has begun last.
     fn end(&mut self) {
-        let this = thread::current().id();
+        let this = ThreadMark::of_this_thread();
         if let Some(index) = self.begun.iter().rposition(|begun| begun.thread == this) {
             self.begun.remove(index);
         }
@@ -299,9 +314,8 @@ impl PoaManager {
 
     /// Carries out a request that [`next_held`](Self::next_held) has given.
     pub(crate) fn carry_out_held(&self, AdmittedRequest(request): AdmittedRequest) {
+        let _ends = EndsHeld(self);
         request.carry_out(Some(self));
-        self.held().lock().end();
-        self.0.changed.changed();
     }
 
     /// The calling thread has a request that has waited for this manager go to its servant now.
@@ -330,7 +344,7 @@ mod tests {
         let now = Time::from_nanos(1_000_000_000);
         let half = now + ON_ITS_WAY_FOR / 2;
         let mut held = HeldRequests::default();
-        let thread = thread::current().id();
+        let thread = ThreadMark::of_this_thread();
         held.begun.push(Begun { client: Some(1), thread, since: now, has_passed: false });
         assert!(!held.is_empty(half), "its thread has not run for long");
         assert!(held.is_empty(now + ON_ITS_WAY_FOR), "its thread may wait for the next request");
