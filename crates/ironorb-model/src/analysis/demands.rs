@@ -1,7 +1,7 @@
 //! What a cycle of each class takes of each resource, when nothing waits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::{fmt, mem};
 
 use super::fork_join::{self, Part, mean};
 use super::network::{Demand, Load};
@@ -129,6 +129,7 @@ pub fn demands(scenario: &Scenario) -> Result<Demands, Recursion> {
         class: 0,
         totals: Totals::default(),
         stack: Vec::new(),
+        nested: BTreeMap::new(),
     };
     collector.find_split_groups();
     let mut classes = Vec::new();
@@ -167,6 +168,19 @@ struct Collector<'a> {
     totals: Totals,
     /// The operations under way, to find those that call themselves.
     stack: Vec<(usize, usize)>,
+    /// What the calls of operations take, for the class: each is found once, however many ways lead to it.
+    nested: BTreeMap<Executed, Nested>,
+}
+
+/// An operation of a server, and on which of its hosts it is executed.
+type Executed = (usize, usize, Over);
+
+/// What the calls take that an operation makes while it is executed once.
+#[derive(Debug, Default)]
+struct Nested {
+    length: Length,
+    resources: BTreeMap<Key, Resource>,
+    totals: Totals,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -188,7 +202,7 @@ enum Hosts {
 }
 
 /// How the demand of one customer spreads over the hosts of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Over {
     /// It is always on one host; which one differs from customer to customer.
     Own,
@@ -308,6 +322,7 @@ impl<'a> Collector<'a> {
 
     fn class(&mut self, class: &Class) -> Result<ClassDemands, Recursion> {
         self.totals = Totals::default();
+        self.nested.clear();
         self.note_class(class);
         let home = Place { group: class.hosts, over: Over::Own, server: None };
         let (mut alone, mut shortest) = (0.0, f64::INFINITY);
@@ -388,22 +403,11 @@ impl<'a> Collector<'a> {
         priority: Option<i16>,
     ) -> Result<CallLength, Recursion> {
         let operation = self.operation(call);
-        let key = (call.server, call.operation);
-        if self.stack.contains(&key) {
-            let server = &self.scenario.servers[call.server].name;
-            return Err(Recursion { operation: format!("{} of {server}", operation.name) });
-        }
-        self.stack.push(key);
         let there = self.place(call);
         // The servant of a call within a process runs on the thread of its caller, and nothing is sent.
         let remote = 1.0 - self.within_a_process(from, there);
         let executed = self.executed(there, operation, often);
-        let mut nested = Length::default();
-        for inner in &operation.calls {
-            let times = f64::from(inner.times);
-            nested = nested.then(self.call(there, inner, often * times, priority)?.whole().times(times));
-        }
-        self.stack.pop();
+        let nested = self.nested(there, call, often, priority)?;
         let exchange = Exchange {
             bodies: (operation.request_octets, operation.reply_octets),
             octets: sizes::of_call(operation, priority),
@@ -420,6 +424,68 @@ impl<'a> Collector<'a> {
         }
         let around = way.whole.part(remote).then(executed.around).then(nested);
         Ok(CallLength { around, ..executed })
+    }
+
+    /// The calls of an operation that is executed so often.
+    fn nested(
+        &mut self,
+        there: Place,
+        call: &Call,
+        often: f64,
+        priority: Option<i16>,
+    ) -> Result<Length, Recursion> {
+        let operation = self.operation(call);
+        if operation.calls.is_empty() {
+            return Ok(Length::default());
+        }
+        let key = (call.server, call.operation, there.over);
+        let nested = match self.nested.remove(&key) {
+            Some(known) => known,
+            None => self.nested_of_one(there, call, priority)?,
+        };
+        self.add_nested(&nested, often);
+        let length = nested.length;
+        self.nested.insert(key, nested);
+        Ok(length)
+    }
+
+    /// The calls of an operation that is executed once.
+    fn nested_of_one(
+        &mut self,
+        there: Place,
+        call: &Call,
+        priority: Option<i16>,
+    ) -> Result<Nested, Recursion> {
+        let operation = self.operation(call);
+        let key = (call.server, call.operation);
+        if self.stack.contains(&key) {
+            let server = &self.scenario.servers[call.server].name;
+            return Err(Recursion { operation: format!("{} of {server}", operation.name) });
+        }
+        self.stack.push(key);
+        let around = (mem::take(&mut self.resources), mem::take(&mut self.totals));
+        let mut length = Length::default();
+        for inner in &operation.calls {
+            let times = f64::from(inner.times);
+            length = length.then(self.call(there, inner, times, priority)?.whole().times(times));
+        }
+        self.stack.pop();
+        let (resources, totals) =
+            (mem::replace(&mut self.resources, around.0), mem::replace(&mut self.totals, around.1));
+        Ok(Nested { length, resources, totals })
+    }
+
+    fn add_nested(&mut self, nested: &Nested, often: f64) {
+        let class = self.class;
+        for (key, of_one) in &nested.resources {
+            let Demand { seconds, copies_visited } = of_one.demands[class];
+            let resource = self.resource(*key, &of_one.name, of_one.servers, of_one.copies);
+            note(resource, class, seconds * often, copies_visited);
+        }
+        let Totals { calls, messages, octets } = nested.totals;
+        self.totals.calls += calls * often;
+        self.totals.messages += messages * often;
+        self.totals.octets += octets * often;
     }
 
     /// What a servant does itself.

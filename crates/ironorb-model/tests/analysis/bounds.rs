@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ironorb_model::analysis::bounds::{balanced_job, bounds, saturations};
 use ironorb_model::analysis::demands::demands;
+use ironorb_model::analysis::lqn::of_scenario;
 use ironorb_model::analysis::mva::solve;
 use ironorb_model::analysis::{Chain, Demand, Load, Network, Station, StationKind};
 use ironorb_model::scenario::{
@@ -246,4 +247,29 @@ fn closed_classes_have_lower_bounds_when_alone() {
     assert_near(bounds.throughput.lower, 4.0 / 0.040, 1e-9);
     assert_near(bounds.throughput.upper, 4.0 / 0.025, 1e-9);
     assert_eq!(bounds.limited_by, "its own cycle");
+}
+
+/// Two calls a level are as many ways as there are calls: what an operation's calls take is found once.
+#[test]
+fn demands_of_deep_calls_are_found_once_for_each_operation() {
+    const LEVELS: u32 = 40;
+    let level = |number: u32| {
+        let mut of_level = operation(&format!("level{number}"), Spread::Fixed(us(1)));
+        if number > 0 {
+            of_level.calls = vec![call(0, number as usize - 1); 2];
+        }
+        of_level
+    };
+    let deep = server("deep", 1, None, (0..LEVELS).map(level).collect());
+    let closed = Arrivals::Closed { clients: 1, think: Spread::Fixed(ms(1)) };
+    let top = Cycle::Calls(vec![call(0, LEVELS as usize - 1)]);
+    let classes = vec![class("callers", 0, closed, vec![top])];
+    let scenario = scenario(vec![host("front", 1), host("back", 1)], vec![deep], classes);
+    let demands = demands(&scenario).unwrap();
+    let calls = ((1_u64 << LEVELS) - 1) as f64;
+    assert_eq!(demands.classes[0].calls, calls);
+    let back = demands.resources.iter().find(|it| it.name == "cpu of back").unwrap();
+    assert_near(back.demands[0].seconds / calls, 1e-6, 1e-9);
+    assert_near(demands.classes[0].alone / calls, 1e-6, 1e-9);
+    of_scenario(&scenario).unwrap();
 }

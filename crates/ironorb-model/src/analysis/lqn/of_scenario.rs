@@ -15,6 +15,7 @@
 //! Locks of objects, caches' updates, priorities, bursts and traces have no place there; [`Lqn::comment`] says which.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::{Activity, Entry, EntryCall, Graph, Lqn, Processor, Step, Task, TaskKind};
 use crate::analysis::demands::{Recursion, demands, weights};
@@ -36,6 +37,7 @@ pub fn of_scenario(scenario: &Scenario) -> Result<Lqn, Recursion> {
         processors: BTreeMap::new(),
         tasks: BTreeMap::new(),
         entries: BTreeMap::new(),
+        servants: BTreeMap::new(),
         names: BTreeSet::new(),
     };
     for (index, class) in scenario.classes.iter().enumerate() {
@@ -68,6 +70,8 @@ struct Builder<'a> {
     tasks: BTreeMap<TaskKey, Task>,
     /// Entries that exist, and their names.
     entries: BTreeMap<EntryKey, String>,
+    /// What servants do that are called within their process, by server, operation, host and priority.
+    servants: BTreeMap<(usize, usize, u32, Option<i16>), Rc<Work>>,
     /// All names given.
     names: BTreeSet<String>,
 }
@@ -175,11 +179,11 @@ impl Work {
     }
 
     /// Adds what is done so many times.
-    fn join(&mut self, other: Work, times: f64) {
+    fn join(&mut self, other: &Work, times: f64) {
         self.mean += other.mean * times;
         self.variance += other.variance * times;
-        for ((entry, waits), calls) in other.calls {
-            self.call(entry, calls * times, waits);
+        for ((entry, waits), calls) in &other.calls {
+            self.call(entry.clone(), calls * times, *waits);
         }
     }
 
@@ -448,9 +452,16 @@ impl<'a> Builder<'a> {
             let there = Place { group, host, server: Some(call.server) };
             if from.server == there.server && from.host == host {
                 // Within a process the servant runs on its caller's thread.
-                let mut servant = Work::default();
-                self.servant(&mut servant, call.server, call.operation, there, priority);
-                work.join(servant, times);
+                let key = (call.server, call.operation, host, priority);
+                let known = self.servants.get(&key).cloned();
+                let servant = known.unwrap_or_else(|| {
+                    let mut servant = Work::default();
+                    self.servant(&mut servant, call.server, call.operation, there, priority);
+                    let servant = Rc::new(servant);
+                    self.servants.insert(key, Rc::clone(&servant));
+                    servant
+                });
+                work.join(&servant, times);
                 continue;
             }
             self.client_side(work, from, bodies, times, is_oneway);
