@@ -5,7 +5,7 @@ use std::time::Duration;
 use ironorb::engine::{Answer, Outcome, UpcallNumber};
 use ironorb_model::record::Pause;
 use ironorb_model::scenario::{self, ServerLock};
-use ironorb_model::{CycleDraws, DrawnCall, LockKey, Queued};
+use ironorb_model::{CycleDraws, DrawnCall, Happening, LockKey, Queued};
 
 use super::world::{Event, Task, World};
 
@@ -227,7 +227,7 @@ impl World<'_> {
         let Call { caller, is_oneway, has_failed, step, .. } = self.calls[call];
         if is_oneway {
             if step == Step::Over {
-                self.calls.free(call);
+                self.free_call(call);
             }
             self.resume(caller, None, has_failed);
         }
@@ -364,7 +364,7 @@ impl World<'_> {
         self.end_upcall(call);
         let lane = self.lane_of(server as usize, call);
         if is_oneway {
-            self.calls.free(call);
+            self.free_call(call);
         }
         self.free_thread(to, lane, wire, thread);
     }
@@ -386,8 +386,13 @@ impl World<'_> {
         self.tell(|timeline, now| timeline.end_call(now, call));
         let Call { caller, has_failed, is_oneway, ref draws, .. } = self.calls[call];
         let draws = (!is_oneway).then(|| draws.clone());
-        self.calls.free(call);
+        self.free_call(call);
         self.resume(caller, draws, has_failed);
+    }
+
+    fn free_call(&mut self, call: u32) {
+        self.digest.note(self.now(), Happening::CallEnd, self.calls[call].to);
+        self.calls.free(call);
     }
 
     /// The caller goes on. `draws` is the stream, if the call has had it.

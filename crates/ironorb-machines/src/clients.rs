@@ -1,7 +1,7 @@
 //! Classes: when cycles begin, what they do, and how long they take.
 
 use ironorb_model::scenario::{self, Arrivals, Class, Cycle};
-use ironorb_model::{ClientDraws, CycleDraws, Time, Turns};
+use ironorb_model::{ClientDraws, CycleDraws, Happening, Time, Turns};
 
 use super::calls::Caller;
 use super::world::{Event, World};
@@ -147,6 +147,7 @@ impl World<'_> {
         let process = self.clients[client as usize].process;
         self.tell(|timeline, now| timeline.begin_cycle(now, process, thread));
         let began = self.now();
+        self.digest.note(began, Happening::CycleBegin, client);
         let cycle = self.cycles.add(CycleState {
             client,
             thread,
@@ -187,6 +188,7 @@ impl World<'_> {
         self.cycles.free(cycle);
         self.tell(|timeline, now| timeline.end_cycle(now, thread));
         let now = self.now();
+        self.digest.note(now, Happening::CycleEnd, client);
         let class = self.clients[client as usize].class as usize;
         let (seen, response) = (&mut self.classes[class], now.since(began));
         if has_failed {

@@ -18,7 +18,7 @@ use ironorb::rt::{Priority, PriorityMapping, PriorityModel, RealTimeConfig, RtCu
 use ironorb::{ObjectRef, Orb, OrbBuilder, PoaPolicies};
 use ironorb_model::resources;
 use ironorb_model::scenario;
-use ironorb_model::{Place, Pool, ResourceObservations, Time, Turns};
+use ironorb_model::{Happening, Place, Pool, ResourceObservations, Time, Turns};
 
 use super::bodies::{self, Bodies};
 use super::calls::Call;
@@ -201,6 +201,7 @@ impl World<'_> {
 
     pub(super) fn arrives(&mut self, segment: &Segment) {
         let Segment { wire, toward, bytes } = segment;
+        self.digest.note(self.now(), Happening::Arrival, *wire);
         let Wire { place: Place { client, server, .. }, connection, .. } = self.wires[*wire as usize];
         match toward {
             Toward::Server => {

@@ -332,6 +332,26 @@ fn a_seed_decides_what_happens() {
     assert_eq!(watched.observe().digest, machines::run(&scenario, 1, WARM_UP).unwrap().digest);
 }
 
+/// Of a oneway nothing is sent back: only its arrival and its end tell runs apart that send the same.
+#[test]
+fn digests_have_what_sends_nothing() {
+    let digest = |latency: Duration, demand: Duration| {
+        let mut scenario = varied();
+        scenario.servers[0].operations.truncate(1);
+        scenario.servers[0].operations[0] = operation("put", Spread::Fixed(demand));
+        scenario.servers[0].operations[0].is_oneway = true;
+        let cycle = Cycle::Calls(vec![call(0, 0, 1)]);
+        let mix = vec![Weighted { weight: 1.0, cycle }];
+        scenario.classes.iter_mut().for_each(|class| class.mix = mix.clone());
+        scenario.hosts.iter_mut().for_each(|group| group.cores = 64);
+        scenario.default_link = Link { latency, ..NO_LINK };
+        machines::run(&scenario, 1, WARM_UP).unwrap().digest.value()
+    };
+    let usual = digest(10 * US, 5 * US);
+    assert_ne!(usual, digest(11 * US, 5 * US));
+    assert_ne!(usual, digest(10 * US, 6 * US));
+}
+
 /// What both levels must agree on: the machines send what the queues count, and at the same times.
 fn compare_with_queues(scenario: &Scenario, seed: u64) {
     let (machines, queues) =

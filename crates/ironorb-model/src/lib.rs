@@ -32,7 +32,7 @@ mod time;
 
 pub use agenda::Agenda;
 pub use connections::{CONNECTIONS_MAX, CONNECTIONS_PER_SERVER_MAX, Connections, Place};
-pub use digest::Digest;
+pub use digest::{Digest, Happening};
 pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
 pub use links::{LinkEnd, LinkNumber, Links};

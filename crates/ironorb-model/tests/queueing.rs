@@ -381,6 +381,36 @@ fn equal_seeds_give_equal_runs() {
     assert_eq!(digests.len(), 100, "another seed is another run");
 }
 
+/// Of a oneway nothing is sent back: only its arrival and its end tell runs apart that send the same.
+#[test]
+fn digests_have_what_sends_nothing() {
+    let digest = |latency: &str, demand: &str, think: &str| {
+        let text = format!(
+            r#"
+            span = "100 ms"
+            hosts = [{{ name = "front" }}, {{ name = "back" }}]
+            link = {{ latency = "{latency}" }}
+            servers = [{{ name = "s", hosts = "back", threads = 1, operations = [{{ name = "note", oneway = true, demand = "{demand}" }}] }}]
+            [[classes]]
+            name = "c"
+            hosts = "front"
+            clients = 1
+            think = "{think}"
+            mix = [{{ calls = [{{ call = "s.note" }}] }}]
+            "#
+        );
+        run(&text, 1, Duration::ZERO).digest.value()
+    };
+    let digests = [
+        digest("1 ms", "1 ms", "60 ms"),
+        digest("2 ms", "1 ms", "60 ms"),
+        digest("1 ms", "2 ms", "60 ms"),
+        digest("1 ms", "1 ms", "61 ms"),
+        digest("1 ms", "1 ms", "1 s"),
+    ];
+    assert_eq!(BTreeSet::from(digests).len(), digests.len(), "{digests:x?}");
+}
+
 #[test]
 fn what_cannot_go_on_is_told() {
     let stuck = r#"

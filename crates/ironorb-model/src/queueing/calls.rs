@@ -9,7 +9,7 @@ use super::wires::Toward;
 use super::world::{Event, OperationFacts, Task, World};
 use crate::record::Pause;
 use crate::scenario;
-use crate::{CallSteps, CycleDraws, DrawnCall, LockKey, Queued};
+use crate::{CallSteps, CycleDraws, DrawnCall, Happening, LockKey, Queued};
 
 /// One call, or one of the other exchanges of messages that jobs need.
 #[derive(Debug)]
@@ -266,6 +266,7 @@ impl World<'_> {
     pub(super) fn request_arrives(&mut self, number: u32) {
         let now = self.now();
         let Call { to, wire, server, message, .. } = self.calls[number];
+        self.digest.note(now, Happening::Arrival, wire);
         if !message.needs_a_pool() {
             let thread = self.spare_thread();
             return self.serve(number, thread);
@@ -427,7 +428,7 @@ impl World<'_> {
         if from == to {
             if is_oneway {
                 self.tell(|timeline, now| timeline.end_call(now, number));
-                self.calls.free(number);
+                self.free_call(number);
                 return self.resume(caller, None);
             }
             return self.end_call(number);
@@ -438,7 +439,7 @@ impl World<'_> {
         self.tell_log(number);
         let lane = self.lane_of(server, number);
         if is_oneway {
-            self.calls.free(number);
+            self.free_call(number);
         } else {
             let octets = self.calls[number].sizes.reply;
             self.transmit(wire, Toward::Client, octets, Task::Reply(number));
@@ -466,7 +467,8 @@ impl World<'_> {
         self.tell(|timeline, now| timeline.reply_arrives(now, number));
         let call = &mut self.calls[number];
         call.step = Step::Receive;
-        let Call { from, from_thread, priority, steps, .. } = *call;
+        let Call { from, from_thread, priority, steps, wire, .. } = *call;
+        self.digest.note(self.agenda.now(), Happening::Arrival, wire);
         let host = self.processes[from as usize].host;
         let time = steps.receive + self.taking_time(number);
         if self.compute(host, from_thread, priority, time, Task::Call(number)) {
@@ -480,8 +482,13 @@ impl World<'_> {
         self.take_answer(number);
         let call = &self.calls[number];
         let (caller, draws) = (call.caller, call.draws.clone());
-        self.calls.free(number);
+        self.free_call(number);
         self.resume(caller, Some(draws));
+    }
+
+    fn free_call(&mut self, number: u32) {
+        self.digest.note(self.agenda.now(), Happening::CallEnd, self.calls[number].to);
+        self.calls.free(number);
     }
 
     /// The caller goes on. `draws` is the stream, if the call has had it.

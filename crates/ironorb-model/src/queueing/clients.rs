@@ -4,7 +4,7 @@ use super::QueueingError;
 use super::calls::{Caller, From};
 use super::world::{Event, Task, World};
 use crate::scenario::{Arrivals, Cycle, OperationKind};
-use crate::{ClientDraws, CycleDraws, Time, Turns};
+use crate::{ClientDraws, CycleDraws, Happening, Time, Turns};
 
 /// What makes calls: a client of a closed class, or all callers of an open class in one process.
 #[derive(Debug)]
@@ -151,6 +151,7 @@ impl World<'_> {
 
     fn begin_cycle(&mut self, client: u32, mut draws: CycleDraws) {
         let began = self.now();
+        self.digest.note(began, Happening::CycleBegin, client);
         let thread = self.clients[client as usize].free_threads.pop();
         let thread = thread.unwrap_or_else(|| self.add_thread());
         let at = &mut self.clients[client as usize];
@@ -231,6 +232,7 @@ impl World<'_> {
         self.cycles.free(number);
         self.tell(|timeline, now| timeline.end_cycle(now, thread));
         let now = self.now();
+        self.digest.note(now, Happening::CycleEnd, client);
         let at = &mut self.clients[client as usize];
         at.free_threads.push(thread);
         let seen = &mut self.classes[usize::from(at.class)];
