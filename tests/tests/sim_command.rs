@@ -1,7 +1,9 @@
 //! `ironorb sim`: the example scenarios, the outputs, and what is said of bad files.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use ironorb_tests::command::{Done, done, ironorb, programs_of, run};
 use serde_json::Value;
@@ -121,6 +123,48 @@ fn two_scenarios_are_compared() {
     let sweep = example("par-04.toml");
     let said = sim(&["compare", slow.to_str().unwrap(), sweep.to_str().unwrap()]).expect_failure(2);
     assert!(said.contains("has 6 scenarios") && said.contains("[sweep]"), "{said}");
+}
+
+/// Before the simulation: the scenario would take hours.
+#[test]
+fn outputs_that_cannot_be_written_are_told_before_the_simulation() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = shortened("mm1.toml", &[("\"1000 s\"", "\"1000000 s\"")], folder.path());
+    let scenario = long.to_str().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let said = sim(&["run", scenario, "--json", &at("none/x.json")]).expect_failure(1);
+    assert!(said.contains("cannot write") && said.contains("help: name a file in a folder"), "{said}");
+    let (one, other) = (at("x"), at("./x"));
+    let twice: [&[&str]; 4] = [
+        &["run", scenario, "--json", &one, "--html", &other],
+        &["run", scenario, "--csv", &one, "--chrome", &other],
+        &["run", scenario, "--json", scenario],
+        &["compare", scenario, scenario, "--json", scenario],
+    ];
+    for arguments in twice {
+        let said = sim(arguments).expect_failure(2);
+        assert!(said.contains("would be overwritten") && said.contains("help: name another file"), "{said}");
+    }
+    assert!(fs::read_to_string(&long).unwrap().contains("1000000 s"));
+    let said = sim(&["export", scenario, "-o", scenario]).expect_failure(2);
+    assert!(said.contains("would be overwritten"), "{said}");
+}
+
+#[test]
+fn long_simulations_say_that_they_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = shortened("mm1.toml", &[("\"1000 s\"", "\"1000000 s\"")], folder.path());
+    let mut child = Command::new(ironorb())
+        .args(["sim", "run", long.to_str().unwrap()])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("mm1: run 1 of 4 at most, ") && line.ends_with(" s so far\n"), "{line}");
 }
 
 #[test]

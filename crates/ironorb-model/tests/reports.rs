@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ironorb_model::queueing::{self, QueueingError};
 use ironorb_model::report::{self, Experiment, Origin, RunOrder};
-use ironorb_model::scenario::{self, Scenario};
+use ironorb_model::scenario::{self, Scenario, Spread};
 
 /// A queue with one server.
 fn queue(demand: &str, rest: &str) -> Scenario {
@@ -51,6 +51,21 @@ fn an_experiment_ends_when_it_knows_enough() {
 }
 
 #[test]
+fn what_never_ends_is_no_precise_figure() {
+    let origin = Origin { level: queueing::LEVEL.to_owned(), commit: "abc123".to_owned() };
+    let mut late = queue("3s", "span = \"2s\"\nreplications = { min = 3, max = 40 }");
+    late.servers[0].operations[0].demand = Spread::Fixed(Duration::from_secs(3));
+    let none = experiment(&late);
+    assert_eq!((none.runs.len(), none.is_precise), (3, false), "more runs would tell no more");
+    for text in [
+        report::experiments_text(&[none.clone()], &origin),
+        report::experiments_html(&[none.clone()], &origin),
+    ] {
+        assert!(text.contains("them ended well while it was observed"), "{text}");
+    }
+}
+
+#[test]
 fn a_warm_up_is_found_or_said_to_be_unknown() {
     let busy = queue("0.95ms", "span = \"20s\"\nwarm_up = \"found\"\nreplications = { min = 2, max = 2 }");
     let found = experiment(&busy);
@@ -84,6 +99,25 @@ fn runs_with_equal_seeds_tell_small_differences() {
     let compared = report::compare((&slow, of(&slow)), (&picky, of(&picky))).expect("runs that end");
     assert_eq!((compared.before.runs.len(), compared.after.runs.len()), (10, 10));
     assert_eq!((compared.before.seed, compared.after.seed), (1, 1));
+}
+
+#[test]
+fn what_only_one_scenario_has_is_told() {
+    let rest = "span = \"200ms\"\nreplications = { min = 2, max = 2 }";
+    let one = queue("0.6ms", rest);
+    let mut other = queue("0.6ms", rest);
+    other.classes[0].name = "others".to_owned();
+    other.servers[0].name = "t".to_owned();
+    let compared = report::compare((&one, of(&one)), (&other, of(&other))).expect("runs that end");
+    assert!(compared.differences.iter().all(|it| it.figure != "response s"), "{:?}", compared.differences);
+    let told = compared.left_out.join("\n");
+    for wanted in ["class `callers", "class `others`, which only", "`threads of s`", "`threads of t`"] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    let origin = Origin { level: queueing::LEVEL.to_owned(), commit: "abc123".to_owned() };
+    assert!(report::comparison_text(&compared, &origin).contains("Not compared: the class"));
+    assert!(report::comparison_html(&compared, &origin).contains("Not compared: the class"));
+    assert!(report::comparison_json(&compared, &origin).contains("not_compared"));
 }
 
 #[test]

@@ -38,7 +38,9 @@ pub enum ProgramsError {
         lane: i16,
     },
     /// The scenario has more of something than this level can run.
-    #[error("the scenario has more {what} than {most}")]
+    #[error(
+        "the scenario has more {what} than the {most} that this level runs: lower `count`, `clients` or `threads`, or take level L0 or L1"
+    )]
     TooMany {
         /// Of what.
         what: &'static str,

@@ -6,7 +6,8 @@ use clap::Args;
 use ironorb_model::report;
 use ironorb_model::scenario::Scenario;
 
-use super::{Level, Outputs, read};
+use super::progress::Progress;
+use super::{Level, Outputs, check_files, read};
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -33,10 +34,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if first.name == second.name {
         (first.name, second.name) = (before.display().to_string(), after.display().to_string());
     }
-    let compared = report::compare(
-        (&first, |order| level.run(&first, order)),
-        (&second, |order| level.run(&second, order)),
-    )?;
+    check_files(&[before, after], outputs.files())?;
+    let progress = Progress::begin();
+    let run = |scenario: &Scenario, order| {
+        progress.begin_run("", scenario, order);
+        level.run(scenario, order)
+    };
+    let compared =
+        report::compare((&first, |order| run(&first, order)), (&second, |order| run(&second, order)))?;
+    drop(progress);
     let origin = level.origin()?;
     outputs.publish(
         &report::comparison_text(&compared, &origin),

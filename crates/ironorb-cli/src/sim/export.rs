@@ -1,12 +1,11 @@
 //! `ironorb sim export`: a scenario in the form of other solvers.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 use ironorb_model::analysis::lqn::{check, of_scenario};
 
-use super::OneScenario;
+use super::{OneScenario, check_files, write};
 use crate::failure::Failure;
 use crate::output;
 
@@ -33,7 +32,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.output {
         None => output::text(text),
         Some(file) => {
-            fs::write(file, text).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))
+            check_files(&[&arguments.scenario.file], [Some(file)])?;
+            write(Some(file), || text)
         }
     }
 }

@@ -6,12 +6,13 @@ mod compare;
 mod export;
 mod plan;
 mod programs;
+mod progress;
 mod records;
 mod run;
 mod validate;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Args, Subcommand, ValueEnum};
 use ironorb_model::report::{Origin, RunOrder};
@@ -176,7 +177,39 @@ fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
     Ok(scenarios)
 }
 
+/// Refuses files that cannot be written, or that would overwrite each other or what is read, before a long simulation. What
+/// they have they keep until then.
+fn check_files<'f>(
+    read: &[&Path],
+    written: impl IntoIterator<Item = Option<&'f PathBuf>>,
+) -> Result<(), Failure> {
+    let whole = |file: &Path| fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mut known: Vec<PathBuf> = read.iter().map(|file| whole(file)).collect();
+    for file in written.into_iter().flatten() {
+        let opened = fs::OpenOptions::new().append(true).create(true).open(file);
+        opened.map_err(|e| cannot_write(file, &e))?;
+        let place = whole(file);
+        // What is no file, as /dev/stdout, takes all that is written.
+        let is_taken = place.is_file() && known.contains(&place);
+        if is_taken {
+            return Err(Failure::usage(format!("{} would be overwritten", file.display()))
+                .with_help("name another file for each output"));
+        }
+        known.push(place);
+    }
+    Ok(())
+}
+
+fn cannot_write(file: &Path, e: &io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {e}", file.display()))
+        .with_help("name a file in a folder that is there and may be written to")
+}
+
 impl Outputs {
+    fn files(&self) -> [Option<&PathBuf>; 3] {
+        [self.json.as_ref(), self.csv.as_ref(), self.html.as_ref()]
+    }
+
     /// Prints the report, and writes the files that are asked for.
     fn publish(
         &self,
@@ -194,5 +227,5 @@ impl Outputs {
 
 fn write(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    fs::write(file, text()).map_err(|e| Failure::new(format!("cannot write {}: {e}", file.display())))
+    fs::write(file, text()).map_err(|e| cannot_write(file, &e))
 }

@@ -1,5 +1,6 @@
 //! `ironorb sim plan`: what a target takes, and what breaks first.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -8,11 +9,12 @@ use ironorb_model::analysis::plan::{
     self, Change, Growth, Limits, Outcome, Plan, SearchError, Target, Tried, Verdict, growth, search,
 };
 use ironorb_model::queueing::{self, QueueingError};
-use ironorb_model::report;
+use ironorb_model::report::{self, RunOrder};
 use ironorb_model::scenario::Scenario;
 use serde_json::json;
 
 use super::bounds::{finite, rate};
+use super::progress::Progress;
 use super::{OneScenario, text_of};
 use crate::failure::Failure;
 use crate::output;
@@ -63,11 +65,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::usage("there is no target")
             .with_help("add `--target 'p99 <= 5 ms'`, or `targets = [...]` under `[plan]`"));
     }
-    let simulate = |scenario: &Scenario| simulate(scenario, arguments.replications);
+    let (progress, simulated) = (Progress::begin(), Cell::new(0));
+    let simulate = |scenario: &Scenario| {
+        simulated.set(simulated.get() + 1);
+        let part = format!("simulation {}, ", simulated.get());
+        simulate(scenario, arguments.replications, |scenario, order| {
+            progress.begin_run(&part, scenario, order);
+        })
+    };
     let limits = Limits { simulations_max: arguments.simulations, ..Limits::default() };
     let outcome = search(&scenario, &plan.changes, &plan.targets, limits, simulate).map_err(failure)?;
     let best = outcome.best(&scenario, &plan.changes).filter(|_| !arguments.no_growth);
     let grown = best.map(|best| growth(&best, &plan.targets, simulate)).transpose();
+    drop(progress);
     // What was found is told whatever becomes of more load.
     let growth = grown.as_ref().ok().and_then(Option::as_ref);
     let report = Report { name: &scenario.name, plan: &plan, outcome: &outcome, growth };
@@ -98,13 +108,19 @@ fn failure(error: SearchError<QueueingError>) -> Failure {
 }
 
 /// Runs of a scenario at level L0. One in which more and more calls pile up is no failure: it keeps no target.
-fn simulate(scenario: &Scenario, replications: Option<u32>) -> Result<Vec<Observations>, QueueingError> {
+fn simulate(
+    scenario: &Scenario,
+    replications: Option<u32>,
+    begins: impl Fn(&Scenario, RunOrder),
+) -> Result<Vec<Observations>, QueueingError> {
     let mut scenario = scenario.clone();
     if let Some(count) = replications {
         (scenario.replications.min, scenario.replications.max) = (count, count);
     }
-    let experiment =
-        report::experiment(&scenario, |order| queueing::run(&scenario, order.seed, order.warm_up));
+    let experiment = report::experiment(&scenario, |order| {
+        begins(&scenario, order);
+        queueing::run(&scenario, order.seed, order.warm_up)
+    });
     match experiment {
         Ok(experiment) => Ok(experiment.runs),
         Err(QueueingError::Unstable { .. }) => Ok(Vec::new()),

@@ -12,7 +12,7 @@ use ironorb_model::report::{Origin, RunOrder};
 use ironorb_model::scenario::Scenario;
 use ironorb_model::{Observations, Time};
 
-use super::Level;
+use super::{Level, cannot_write};
 use crate::failure::Failure;
 use crate::output;
 
@@ -60,6 +60,10 @@ impl Records {
             return Err(Failure::usage(message).with_help(help));
         }
         Ok(())
+    }
+
+    pub(super) fn files(&self) -> [Option<&PathBuf>; 2] {
+        [self.chrome.as_ref(), self.pcapng.as_ref()]
     }
 
     /// Begins the files.
@@ -110,10 +114,6 @@ fn begun<T>(
     let Some(file) = file else { return Ok(None) };
     let begun = File::create(file).and_then(|out| begin(Box::new(BufWriter::new(out))));
     begun.map(Some).map_err(|e| cannot_write(file, &e))
-}
-
-fn cannot_write(file: &Path, e: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {e}", file.display()))
 }
 
 fn told(file: &Path, seed: u64, extent: Extent) -> String {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ironorb_model::report;
 
+use super::progress::Progress;
 use super::records::Records;
-use super::{Level, Outputs, named, read};
+use super::{Level, Outputs, check_files, named, read};
 use crate::failure::Failure;
 use crate::output;
 
@@ -41,17 +42,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         scenarios = vec![named(scenarios, name, file)?];
     }
     records.check(*level, &scenarios, file)?;
+    check_files(&[file], outputs.files().into_iter().chain(records.files()))?;
+    let progress = Progress::begin();
     let (mut experiments, mut written) = (Vec::new(), Vec::new());
     let began = processor_seconds();
-    for scenario in &scenarios {
+    for (number, scenario) in scenarios.iter().enumerate() {
+        let part = match scenarios.len() {
+            1 => String::new(),
+            count => format!("scenario {} of {count}, ", number + 1),
+        };
         let mut recorder = Some(records.begin(*level, scenario)?);
-        let experiment = report::experiment(scenario, |order| match recorder.take() {
-            Some(recorder) => recorder.run(*level, scenario, order, &mut written),
-            None => level.run(scenario, order),
+        let experiment = report::experiment(scenario, |order| {
+            progress.begin_run(&part, scenario, order);
+            match recorder.take() {
+                Some(recorder) => recorder.run(*level, scenario, order, &mut written),
+                None => level.run(scenario, order),
+            }
         });
         experiments.push(experiment?);
     }
     let took = processor_seconds() - began;
+    drop(progress);
     let origin = level.origin()?;
     outputs.publish(
         &report::experiments_text(&experiments, &origin),

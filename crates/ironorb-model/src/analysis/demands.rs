@@ -1,6 +1,7 @@
 //! What a cycle of each class takes of each resource, when nothing waits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use std::{fmt, mem};
 
 use super::fork_join::{self, Part, mean};
@@ -156,6 +157,14 @@ pub(crate) fn weights(class: &Class) -> Vec<f64> {
     };
     let sum: f64 = class.mix.iter().map(weight).sum();
     class.mix.iter().map(|it| weight(it) / sum).collect()
+}
+
+/// The mean rate of a trace, in cycles a second; zero of one whose cycles all begin at once.
+pub(crate) fn trace_rate(times: &[Duration]) -> f64 {
+    match times.last() {
+        Some(last) if !last.is_zero() => times.len() as f64 / last.as_secs_f64(),
+        _ => 0.0,
+    }
 }
 
 struct Collector<'a> {
@@ -343,10 +352,7 @@ impl<'a> Collector<'a> {
         let load = match &class.arrivals {
             Arrivals::Closed { clients, think } => Load::Closed { customers: *clients, think: mean(think) },
             Arrivals::Open { between, burst } => Load::Open { rate: f64::from(*burst) / mean(between) },
-            Arrivals::Trace(times) => {
-                let last = times.last().map_or(0.0, |time| time.as_secs_f64());
-                Load::Open { rate: if last > 0.0 { times.len() as f64 / last } else { 0.0 } }
-            }
+            Arrivals::Trace(times) => Load::Open { rate: trace_rate(times) },
         };
         let Totals { calls, messages, octets } = self.totals;
         let name = class.name.clone();

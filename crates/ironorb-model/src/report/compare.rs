@@ -13,6 +13,8 @@ pub struct Comparison {
     pub after: Experiment,
     /// What both have, in the order of the first.
     pub differences: Vec<Difference>,
+    /// What only one of them has, or has seen in only some of its runs: a line for each.
+    pub left_out: Vec<String>,
 }
 
 /// How much a figure differs: the second less the first.
@@ -57,15 +59,18 @@ pub fn compare<E>(
     let is_short = |experiment: &Experiment| (experiment.runs.len() as u32) < count;
     let before = if is_short(&first) { experiment(&exactly(before), run_before)? } else { first };
     let after = if is_short(&second) { experiment(&exactly(&after), run_after)? } else { second };
-    let differences = differences(&before, &after);
-    Ok(Comparison { before, after, differences })
+    let (differences, left_out) = differences(&before, &after);
+    Ok(Comparison { before, after, differences, left_out })
 }
 
-fn differences(before: &Experiment, after: &Experiment) -> Vec<Difference> {
+fn differences(before: &Experiment, after: &Experiment) -> (Vec<Difference>, Vec<String>) {
     let mut all = Vec::new();
+    let mut left_out = in_one_only(before, after);
     let mut add = |of: &str, figure: &'static str, values: [Vec<f64>; 2]| {
         let [first, second] = values;
         if first.len() != second.len() {
+            let figure = figure.split(' ').next().unwrap_or_default();
+            left_out.push(format!("the {figure} of {of}, which some runs have not seen"));
             return;
         }
         let confidence = before.confidence;
@@ -86,8 +91,7 @@ fn differences(before: &Experiment, after: &Experiment) -> Vec<Difference> {
         ("p99 s", |seen, _| (seen.completed > 0).then(|| seen.response.value_at_quantile(0.99) as f64 / 1e9)),
         ("throughput /s", |seen, span| Some(seen.completed as f64 / span)),
     ];
-    let classes = before.runs.first().map_or(&[][..], |run| &run.classes);
-    for name in classes.iter().map(|class| class.name.as_str()) {
+    for name in in_both(classes(before), &classes(after)) {
         for (figure, of) in figures {
             let values = [before, after].map(|experiment| {
                 let class = |run: &Observations| {
@@ -99,7 +103,7 @@ fn differences(before: &Experiment, after: &Experiment) -> Vec<Difference> {
             add(name, figure, values);
         }
     }
-    for name in super::resources(before).map(|resource| resource.name.as_str()) {
+    for name in in_both(resources(before), &resources(after)) {
         let values = [before, after].map(|experiment| {
             let used = |run: &Observations| {
                 run.resources.iter().find(|resource| resource.name == name).map(|it| it.utilisation)
@@ -113,5 +117,51 @@ fn differences(before: &Experiment, after: &Experiment) -> Vec<Difference> {
         experiment.runs.iter().map(|run| run.octets as f64 / span(run)).collect()
     });
     add("all links", "octets /s", octets);
-    all
+    (all, left_out)
 }
+
+fn classes(experiment: &Experiment) -> Vec<&str> {
+    let classes = experiment.runs.first().map_or(&[][..], |run| &run.classes);
+    classes.iter().map(|class| class.name.as_str()).collect()
+}
+
+fn resources(experiment: &Experiment) -> Vec<&str> {
+    super::resources(experiment).map(|resource| resource.name.as_str()).collect()
+}
+
+fn in_both<'e>(mut names: Vec<&'e str>, others: &[&str]) -> Vec<&'e str> {
+    names.retain(|name| others.contains(name));
+    names
+}
+
+/// Classes and resources of one experiment whose names the other does not have.
+fn in_one_only(before: &Experiment, after: &Experiment) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (one, other) in [(before, after), (after, before)] {
+        let kinds = [("class", classes(one), classes(other)), ("resource", resources(one), resources(other))];
+        for (kind, names, others) in kinds {
+            let only: Vec<&str> = names.into_iter().filter(|name| !others.contains(name)).collect();
+            let listed = only.iter().take(LISTED_MAX).map(|name| format!("`{name}`"));
+            let listed = listed.collect::<Vec<_>>().join(", ");
+            let scenario = &one.scenario;
+            match only.len() {
+                0 => {}
+                count @ ..=LISTED_MAX => {
+                    let kind = if count == 1 { kind.to_owned() } else { plural(kind) };
+                    lines.push(format!("the {kind} {listed}, which only {scenario} has"));
+                }
+                count => {
+                    lines.push(format!("{count} {} that only {scenario} has, as {listed}", plural(kind)))
+                }
+            }
+        }
+    }
+    lines
+}
+
+fn plural(kind: &str) -> String {
+    if kind == "class" { "classes".to_owned() } else { format!("{kind}s") }
+}
+
+/// The most names that a line lists.
+const LISTED_MAX: usize = 5;

@@ -32,7 +32,7 @@ pub fn experiments_html(experiments: &[Experiment], origin: &Origin) -> String {
 
 /// A comparison as a page.
 pub fn comparison_html(comparison: &Comparison, origin: &Origin) -> String {
-    let Comparison { before, after, differences } = comparison;
+    let Comparison { before, after, differences, left_out } = comparison;
     let mut page = head(&format!("{} and {}", before.scenario, after.scenario), origin);
     page.push_str("<h2>Differences</h2>\n");
     let mut table =
@@ -47,6 +47,9 @@ pub fn comparison_html(comparison: &Comparison, origin: &Origin) -> String {
          zero in it.</p>",
         shown_share(before.confidence)
     );
+    for line in left_out {
+        let _ = writeln!(page, "<p class=\"note\">Not compared: {}.</p>", escape(line));
+    }
     for experiment in [before, after] {
         let _ = writeln!(page, "<h2>{}</h2>", escape(&experiment.scenario));
         experiment_section(&mut page, experiment, origin);
@@ -78,11 +81,8 @@ fn experiment_section(page: &mut String, experiment: &Experiment, origin: &Origi
         seed + runs.len() as u64 - 1,
         digest.value()
     );
-    let too_few = "The means are not known as well as <code>half_width</code> asks for: raise <code>max</code> or \
-                   <code>span</code>.";
-    let notes = [experiment.warm_up_note.as_deref(), (!experiment.is_precise).then_some(too_few)];
-    for note in notes.into_iter().flatten() {
-        let _ = writeln!(page, "<p class=\"note\">{note}</p>");
+    for note in experiment.notes() {
+        let _ = writeln!(page, "<p class=\"note\">{}</p>", escape(&note));
     }
     let names = runs.first().map_or(&[][..], |run| &run.classes);
     let mut heads = vec!["class", "throughput", "response", "+-"];

@@ -30,6 +30,7 @@ pub fn comparison_json(comparison: &Comparison, origin: &Origin) -> String {
         "before": experiment_value(&comparison.before),
         "after": experiment_value(&comparison.after),
         "differences": differences.collect::<Vec<_>>(),
+        "not_compared": comparison.left_out,
     }))
 }
 

@@ -101,9 +101,11 @@ pub fn experiment<E>(
         let seen = run(RunOrder { seed: seed + u64::from(number), warm_up })?;
         experiment.digest.take(seen.digest.value());
         experiment.runs.push(seen);
-        experiment.is_precise = (0..scenario.classes.len())
+        let is_known = (0..scenario.classes.len())
             .all(|class| experiment.response(class).half_width_share() <= order.half_width);
-        if number + 1 >= order.min && experiment.is_precise {
+        // Of what never ends more runs would not tell more either.
+        experiment.is_precise = is_known && experiment.without_cycles().next().is_none();
+        if number + 1 >= order.min && is_known {
             break;
         }
     }
@@ -136,6 +138,32 @@ impl Experiment {
             let seen = &run.classes[class];
             (seen.completed > 0).then(|| seen.response_ns as f64 / seen.completed as f64 / 1e9)
         })
+    }
+
+    /// The classes of which no cycle has ended in any run.
+    pub fn without_cycles(&self) -> impl Iterator<Item = &str> {
+        let classes = self.runs.first().into_iter().flat_map(|run| &run.classes).enumerate();
+        classes
+            .filter(|(class, _)| self.runs.iter().all(|run| run.classes[*class].completed == 0))
+            .map(|(_, class)| class.name.as_str())
+    }
+
+    /// What a reader must know before all figures.
+    fn notes(&self) -> Vec<String> {
+        let without: Vec<&str> = self.without_cycles().collect();
+        let mut notes: Vec<String> = self.warm_up_note.iter().cloned().collect();
+        if !without.is_empty() {
+            notes.push(format!(
+                "no cycle of {} ended well while it was observed: raise `span`, or look for what keeps them in `failed` and in the \
+                 queues below",
+                without.join(", ")
+            ));
+        } else if !self.is_precise {
+            notes.push(
+                "the means are not known as well as `half_width` asks for: raise `max` or `span`".to_owned(),
+            );
+        }
+        notes
     }
 
     /// Cycles of a class that ended in a second.

@@ -25,7 +25,7 @@ pub fn comparison_text(comparison: &Comparison, origin: &Origin) -> String {
         head(&mut text, experiment, origin);
         text.push('\n');
     }
-    let Comparison { before, after, differences } = comparison;
+    let Comparison { before, after, differences, left_out } = comparison;
     let mut grid = Grid::new(&["of", "figure", &before.scenario, &after.scenario, "difference", "", "share"]);
     for difference in differences {
         grid.line(difference_cells(difference));
@@ -37,6 +37,9 @@ pub fn comparison_text(comparison: &Comparison, origin: &Origin) -> String {
         "\nThe difference is that of runs with the same seed, with its interval of {confidence} confidence. Where it says `?`, the \
          interval has zero in it."
     );
+    for line in left_out {
+        let _ = writeln!(text, "Not compared: {line}.");
+    }
     text
 }
 
@@ -65,7 +68,7 @@ fn shown_figure(figure: &str, value: f64) -> String {
 }
 
 fn head(text: &mut String, experiment: &Experiment, origin: &Origin) {
-    let Experiment { scenario, seed, warm_up, warm_up_note, runs, digest, .. } = experiment;
+    let Experiment { scenario, seed, warm_up, runs, digest, .. } = experiment;
     let _ = writeln!(
         text,
         "{scenario}\n{} runs at level {}, seeds {seed} to {}, commit {}, digest {:016x}",
@@ -77,12 +80,8 @@ fn head(text: &mut String, experiment: &Experiment, origin: &Origin) {
     );
     let span = runs.first().map_or(Duration::ZERO, |run| run.span);
     let _ = writeln!(text, "each observed for {span:?} after a warm-up of {warm_up:?}");
-    if let Some(note) = warm_up_note {
+    for note in experiment.notes() {
         let _ = writeln!(text, "{note}");
-    }
-    if !experiment.is_precise {
-        let _ =
-            writeln!(text, "the means are not known as well as `half_width` asks for: raise `max` or `span`");
     }
 }
 

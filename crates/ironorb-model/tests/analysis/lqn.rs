@@ -193,3 +193,12 @@ fn throughput(solved: &str, task: &str) -> f64 {
     let (_, behind) = behind.split_once(" throughput=\"").unwrap();
     behind.split_once('"').unwrap().0.parse().unwrap()
 }
+
+#[test]
+fn a_trace_that_begins_all_at_once_has_no_rate() {
+    let mut at_once = open_queue(100, ms(5), 2, Some(3));
+    at_once.classes[0].arrivals = Arrivals::Trace(vec![Duration::ZERO; 3]);
+    let text = of_scenario(&at_once).unwrap().to_xml();
+    assert!(check(&text).is_empty(), "{text}");
+    assert!(!text.contains("open-arrival-rate"), "{text}");
+}

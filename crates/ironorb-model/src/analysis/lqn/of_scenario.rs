@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Activity, Entry, EntryCall, Graph, Lqn, Processor, Step, Task, TaskKind};
-use crate::analysis::demands::{Recursion, demands, weights};
+use crate::analysis::demands::{Recursion, demands, trace_rate, weights};
 use crate::analysis::fork_join::{mean, variation};
 use crate::analysis::sizes::{self, Asked};
 use crate::scenario::{
@@ -216,8 +216,8 @@ impl Builder<'_> {
                     (TaskKind::Unbounded, Some(rate))
                 }
                 Arrivals::Trace(times) => {
-                    let last = times.last().map_or(1.0, |last| last.as_secs_f64());
-                    (TaskKind::Unbounded, Some(times.len() as f64 / last / f64::from(hosts)))
+                    let rate = trace_rate(times) / f64::from(hosts);
+                    (TaskKind::Unbounded, (rate > 0.0).then_some(rate))
                 }
             };
             if matches!(kind, TaskKind::Clients { number: 0, .. }) {

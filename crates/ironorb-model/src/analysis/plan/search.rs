@@ -139,8 +139,9 @@ fn by_cost(changes: &[Change], combinations: usize) -> Vec<(f64, Vec<usize>)> {
                 *choice = rest % change.choices.len();
                 rest /= change.choices.len();
             }
-            let cost =
-                changes.iter().zip(&choices).map(|(change, choice)| change.choices[*choice].cost).sum();
+            let costs = changes.iter().zip(&choices).map(|(change, choice)| change.choices[*choice].cost);
+            // The sum of no numbers is -0.
+            let cost = costs.sum::<f64>() + 0.0;
             (cost, choices)
         })
         .collect();
