@@ -8,7 +8,7 @@
 //!
 //! - **Threads.** A client is a thread; a cycle of an open class has one of its own. A thread has a connection of its own to each
 //!   process that it calls, as far as the ORB allows ([`Connections`](crate::Connections)). A server has a pool of threads, of which the one that
-//!   has been free for the shortest time serves next; or one for each lane; or a thread for each connection. A thread is busy
+//!   has been free for the longest time serves next; or one for each lane; or a thread for each connection. A thread is busy
 //!   until its reply has been written, also while its servant sleeps or calls others.
 //! - **Locks.** A request that finds its object (or its process) locked waits with its thread, in the order of arrival. No
 //!   priorities are inherited.
