@@ -313,6 +313,20 @@ fn bad_files_get_line_mistake_and_mend() {
         ),
         ("[[hosts]]", "[[links]]\nbetween = [\"h\"]\n[[hosts]]", 3, "does not name two", "between = ["),
         (
+            "name = \"h\"\n",
+            "name = \"h\"\n[[hosts]]\nname = \"g\"\n[[links]]\nbetween = [\"h\", \"g\"]\n[[links]]\nbetween = [\"g\", \"h\"]\n",
+            8,
+            "two links between `g` and `h`",
+            "leave one of them out",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\n[[links]]\nbetween = [\"h\", \"h\"]\n[[links]]\nbetween = [\"h\", \"h\"]\n",
+            6,
+            "two links between `h` and `h`",
+            "leave one of them out",
+        ),
+        (
             "[[hosts]]",
             "[replications]\nmin = 9\nmax = 3\n[[hosts]]",
             2,

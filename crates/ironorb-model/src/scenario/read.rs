@@ -181,7 +181,8 @@ impl<'t> Reader<'t> {
             None => DEFAULT_LINK,
         };
         let links = self.tables(&fields, "links", "[[links]]");
-        let links = links.iter().map(|it| self.link_rule(it, &names)).collect();
+        let mut joined = Vec::new();
+        let links = links.iter().map(|it| self.link_rule(it, &names, &mut joined)).collect();
         let servers = self.some_tables(&fields, "servers", "[[servers]]");
         let operations: Vec<Vec<Fields<'t>>> =
             servers.iter().map(|it| self.some_tables(it, "operations", "[[servers.operations]]")).collect();
@@ -300,7 +301,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn link_rule(&mut self, fields: &Fields<'t>, names: &Names) -> LinkRule {
+    /// `joined` has the groups of the rules before, in their order.
+    fn link_rule(
+        &mut self,
+        fields: &Fields<'t>,
+        names: &Names,
+        joined: &mut Vec<(usize, usize)>,
+    ) -> LinkRule {
         let mut ends = Vec::new();
         if let Some(between) = self.needed(fields, "between") {
             let array = between.get_ref().as_array().map(|array| array.iter().collect::<Vec<_>>());
@@ -314,6 +321,16 @@ impl<'t> Reader<'t> {
                 let mend = "write two names, as `between = [\"front\", \"registry\"]`";
                 self.problem(between.span().start, "`between` does not name two host groups", mend);
             }
+        }
+        if let &[one, other] = ends.as_slice() {
+            let pair = (one.min(other), one.max(other));
+            if joined.contains(&pair) {
+                let (one, other) = (&names.hosts[one], &names.hosts[other]);
+                let message = format!("there are two links between `{one}` and `{other}`");
+                let mend = "leave one of them out: a link goes both ways";
+                self.problem(fields.at, message, mend);
+            }
+            joined.push(pair);
         }
         LinkRule {
             between: (ends.first().copied().unwrap_or(0), ends.get(1).copied().unwrap_or(0)),
