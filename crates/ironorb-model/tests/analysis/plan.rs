@@ -434,6 +434,28 @@ fn a_bad_plan_is_told_with_line_and_mend() {
         (change("values = [0]"), 3, "this is no value of", "from 1 to 100,000"),
         (change("values = [1, \"2\"]"), 3, "this is no value of", "from 1 to 100,000"),
         (change("values = [1, 2]\ncosts = [1]"), 4, "has not one number for each", "as many"),
+        (
+            change("values = [1]\ncost = 1\ncosts = [1]"),
+            4,
+            "`cost` and `costs` exclude each other",
+            "leave one of them out",
+        ),
+        (
+            format!("{}\n{}", change("values = [1]"), change("values = [2]")),
+            5,
+            "two changes of `servers.accounts.threads`",
+            "into one `[[plan.changes]]`",
+        ),
+        (
+            ["front.back", "back.front"]
+                .map(|of| {
+                    format!("[[plan.changes]]\nof = \"links.{of}.bandwidth\"\nvalues = [\"1 Mbit/s\"]\n")
+                })
+                .concat(),
+            5,
+            "two changes of `links.back.front.bandwidth`",
+            "into one `[[plan.changes]]`",
+        ),
         (change("values = [1]\ncost = \"1\""), 4, "`cost` is no number", "write `cost = 1`"),
         (
             "[[plan.changes]]\nof = \"hosts.back.speed\"\nvalues = [1e-300]".to_owned(),

@@ -100,9 +100,12 @@ impl Reader<'_> {
             }
         }
         if let Some(value) = table.get("changes") {
+            let mut changed = Vec::new();
             for change in self.list(value, "changes") {
                 match change.get_ref().as_table() {
-                    Some(table) => plan.changes.extend(self.change(table, change.span().start)),
+                    Some(table) => {
+                        plan.changes.extend(self.change(table, change.span().start, &mut changed));
+                    }
                     None => {
                         self.problem(change.span().start, "a change is no table", "write `[[plan.changes]]`")
                     }
@@ -111,7 +114,8 @@ impl Reader<'_> {
         }
     }
 
-    fn change(&mut self, table: &DeTable<'_>, at: usize) -> Option<Change> {
+    /// `changed` has what the changes before are of.
+    fn change(&mut self, table: &DeTable<'_>, at: usize, changed: &mut Vec<What>) -> Option<Change> {
         self.only(table, &["of", "values", "cost", "costs"]);
         let Some(of) = table.get("of") else {
             self.problem(at, "`of` is missing", "add `of = \"servers.NAME.threads\"`");
@@ -129,6 +133,12 @@ impl Reader<'_> {
             );
             return None;
         };
+        if changed.contains(&what) {
+            let mend = "write all its values into one `[[plan.changes]]`";
+            self.problem(of.span().start, format!("there are two changes of `{name}`"), mend);
+            return None;
+        }
+        changed.push(what);
         let Some(values) = table.get("values") else {
             self.problem(at, "`values` is missing", "add `values = [1, 2, 4]`");
             return None;
@@ -136,6 +146,10 @@ impl Reader<'_> {
         let costs = table.get("costs").map(|value| (value.span().start, self.list(value, "costs")));
         let costs: Option<(usize, Vec<Option<f64>>)> =
             costs.map(|(at, list)| (at, list.iter().map(|cost| float(cost.get_ref())).collect()));
+        if let (Some(cost), Some(_)) = (table.get("cost"), &costs) {
+            let mend = "leave one of them out: `cost` is for each of what the values count, `costs` has one for each value";
+            self.problem(cost.span().start, "`cost` and `costs` exclude each other", mend);
+        }
         let each = match table.get("cost") {
             None => 0.0,
             Some(cost) => float(cost.get_ref()).unwrap_or_else(|| {
@@ -251,7 +265,7 @@ impl Reader<'_> {
 }
 
 /// What changes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum What {
     Hosts(usize),
     Cores(usize),
