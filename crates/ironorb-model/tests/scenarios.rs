@@ -224,6 +224,14 @@ fn bad_files_get_line_mistake_and_mend() {
             "reads nothing",
             "kind = \"read\"",
         ),
+        (
+            "mix = [{ calls = [{ call = \"s.get\" }] }]",
+            "cache = { lag = \"1ms\", update_octets = 4 }\n\
+             mix = [{ job = \"synchronous\", parts = [{ call = \"s.get\" }], daemon = \"s\" }]",
+            8,
+            "has jobs alone, which use no cache",
+            "leave `cache` out",
+        ),
         ("oneway = true", "oneway = true, reply_octets = 4", 7, "a oneway has no reply", "leave"),
         (
             "name = \"get\"",
@@ -388,6 +396,21 @@ fn bad_files_get_line_mistake_and_mend() {
         assert!(SMALL.contains(from), "{from}");
         check(&SMALL.replacen(from, to, 1), line, words, mend);
     }
+}
+
+#[test]
+fn a_class_with_jobs_caches_what_its_other_cycles_read() {
+    let read = SMALL.replace("name = \"get\"", "name = \"get\", kind = \"read\"");
+    let with = |calls: &str| {
+        let mix = format!(
+            "cache = {{ lag = \"1ms\", update_octets = 4 }}\n\
+             mix = [{{ calls = [{{ call = \"{calls}\" }}] }}, \
+             {{ job = \"synchronous\", parts = [{{ call = \"s.get\" }}], daemon = \"s\" }}]"
+        );
+        read.replace("mix = [{ calls = [{ call = \"s.get\" }] }]", &mix)
+    };
+    assert!(scenario::read(&with("s.get"), "both").is_ok());
+    check(&with("s.note"), 8, "reads nothing", "that its `calls` name");
 }
 
 #[test]

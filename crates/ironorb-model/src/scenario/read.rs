@@ -573,12 +573,20 @@ impl<'t> Reader<'t> {
             .filter_map(|fields| self.weighted(fields, names, servers))
             .collect();
         let cache = self.table(fields, "cache", "[classes.cache]").map(|cache| self.cache(&cache));
-        let has_reads = calls_of(&mix).any(|call| operation_of(servers, call).kind == OperationKind::Read);
-        if cache.is_some() && !has_reads && self.problems.is_empty() {
-            let mend = "write `kind = \"read\"` for an operation that it calls, or leave `cache` out";
-            self.problem(fields.at, "a class caches, and reads nothing", mend);
+        if cache.is_some() && self.problems.is_empty() {
+            // Parts of a job are asked of their servers, whatever caches hold.
+            let is_job = |weighted: &Weighted| matches!(weighted.cycle, Cycle::Job { .. });
+            let mut called = mix.iter().filter(|weighted| !is_job(weighted)).flat_map(calls_of);
+            if mix.iter().all(is_job) {
+                let mend = "leave `cache` out, or add a cycle with `calls` to the mix";
+                self.problem(fields.at, "a class caches, and has jobs alone, which use no cache", mend);
+            } else if !called.any(|call| operation_of(servers, call).kind == OperationKind::Read) {
+                let mend =
+                    "write `kind = \"read\"` for an operation that its `calls` name, or leave `cache` out";
+                self.problem(fields.at, "a class caches, and reads nothing", mend);
+            }
         }
-        let lowest = calls_of(&mix).filter_map(|call| servers.get(call.server)?.lanes.first());
+        let lowest = mix.iter().flat_map(calls_of).filter_map(|call| servers.get(call.server)?.lanes.first());
         if let Some(lane) = lowest.max_by_key(|lane| lane.priority)
             && priority.is_none_or(|priority| priority < lane.priority)
             && self.problems.is_empty()
@@ -877,11 +885,11 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// All calls that the cycles of a mix make themselves.
-fn calls_of(mix: &[Weighted]) -> impl Iterator<Item = &Call> {
-    mix.iter().flat_map(|weighted| match &weighted.cycle {
-        Cycle::Calls(calls) | Cycle::Job { parts: calls, .. } => calls.iter(),
-    })
+/// The calls that a cycle makes itself.
+fn calls_of(weighted: &Weighted) -> &[Call] {
+    match &weighted.cycle {
+        Cycle::Calls(calls) | Cycle::Job { parts: calls, .. } => calls,
+    }
 }
 
 fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
