@@ -8,9 +8,11 @@ use std::time::Duration;
 pub struct Pauses(Vec<(Duration, Duration)>);
 
 impl Pauses {
-    /// From points: a pause, and what it makes longer. They are put in order of their pauses.
+    /// From points: a pause, and what it makes longer. They are put in order of their pauses. Of several for one pause, as profiles
+    /// may have them, the greatest counts.
     pub fn new(mut points: Vec<(Duration, Duration)>) -> Pauses {
-        points.sort_unstable();
+        points.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        points.dedup_by_key(|(pause, _)| *pause);
         Pauses(points)
     }
 
@@ -69,6 +71,8 @@ mod tests {
         }
         let found = pauses.more(us(31));
         assert!(us(9) < found && found < us(11), "{found:?}");
+        let twice = Pauses::new(vec![(us(10), us(2)), (us(10), us(3)), (us(10), us(1))]);
+        assert_eq!(twice.points(), [(us(10), us(3))]);
         assert_eq!(Pauses::default().more(us(1)), Duration::ZERO);
         assert!(Pauses::default().is_empty() && pauses.points().is_sorted());
     }

@@ -390,6 +390,13 @@ fn bad_files_get_line_mistake_and_mend() {
             "more than 1 s longer",
             "a pause, and",
         ),
+        (
+            "[[hosts]]",
+            "[dwell]\nthread_pause = [[\"1ms\", \"1us\"],\n[\"2ms\", \"2us\"],\n[\"1000us\", \"3us\"]]\n[[hosts]]",
+            5,
+            "`thread_pause` has two points for a pause of 1ms",
+            "leave one of them out",
+        ),
         ("[[hosts]]", "[hosts]", 2, "`hosts` is no list of tables", "[[hosts]]"),
         ("[[hosts]]", "[[hosts]", 2, "this is no TOML", "mend the syntax"),
     ] {

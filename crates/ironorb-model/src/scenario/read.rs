@@ -783,9 +783,13 @@ impl<'t> Reader<'t> {
             self.problem(value.span().start, format!("`{key}` is no list of points"), mend);
             return none;
         };
-        let mut of_points = Vec::new();
+        let mut of_points: Vec<(Duration, Duration)> = Vec::new();
         for (at, point) in points {
             match point.as_slice() {
+                &[pause, _] if of_points.iter().any(|(known, _)| *known == pause) => {
+                    let mend = "leave one of them out";
+                    self.problem(at, format!("`{key}` has two points for a pause of {pause:?}"), mend);
+                }
                 &[pause, more] if pause <= HOUR && more <= SECOND => of_points.push((pause, more)),
                 [_, _] => self.problem(
                     at,
