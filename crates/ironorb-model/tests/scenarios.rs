@@ -85,6 +85,18 @@ fn a_sweep_gives_a_scenario_for_each_combination() {
     assert_eq!(all[3].servers[0].operations[0].demand, Spread::Exponential(Duration::from_millis(2)));
 }
 
+#[test]
+fn names_of_swept_scenarios_tell_equal_keys_apart() {
+    let text = format!(
+        "{SMALL}\n[[hosts]]\nname = \"g\"\n[sweep]\nseed = [5]\n\"hosts.h.cores\" = [1, 2]\n\"hosts.g.cores\" = [4]\n\
+         \"classes.c.clients\" = [3]\n"
+    );
+    let all = scenario::read(&text, "small").expect("a good file");
+    let names: Vec<&str> = all.iter().map(|scenario| scenario.name.as_str()).collect();
+    let name = |cores| format!("small [seed=5, h.cores={cores}, g.cores=4, clients=3]");
+    assert_eq!(names, [name(1), name(2)]);
+}
+
 const SMALL: &str = r#"span = "1s"
 [[hosts]]
 name = "h"

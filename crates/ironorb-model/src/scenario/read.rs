@@ -114,12 +114,23 @@ fn sweeps<'t>(text: &str, root: &'t DeTable<'t>) -> Result<Vec<Sweep<'t>>, Vec<P
     Ok(sweeps)
 }
 
+/// What names call a path: the shortest end of it that no other one has, as `cores` or `back.cores`.
+fn short_name<'p>(path: &'p str, sweeps: &[Sweep<'_>]) -> &'p str {
+    let is_end_of = |end: &str, path: &str| {
+        path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    let is_its_alone =
+        |end: &&str| sweeps.iter().all(|other| other.path == path || !is_end_of(end, &other.path));
+    let mut ends = path.rmatch_indices('.').map(|(point, _)| &path[point + 1..]);
+    ends.find(is_its_alone).unwrap_or(path)
+}
+
 fn combinations<'t>(sweeps: &[Sweep<'t>]) -> Vec<Combination<'t>> {
     let mut all = vec![Combination::default()];
     for sweep in sweeps {
+        let key = short_name(&sweep.path, sweeps);
         let with = |before: &Combination<'t>, value: Value<'t>| {
             let mut combination = before.clone();
-            let key = sweep.path.rsplit('.').next().unwrap_or_default();
             let sign = if before.values.is_empty() { " [" } else { ", " };
             combination.name = format!("{}{sign}{key}={}", before.name, shown(value));
             combination.values.push((sweep.path.clone(), value));
