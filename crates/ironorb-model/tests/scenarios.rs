@@ -418,6 +418,22 @@ fn bad_files_get_line_mistake_and_mend() {
 }
 
 #[test]
+fn a_class_has_the_priority_of_lanes_that_operations_call_for_it() {
+    let with = |priority: &str| {
+        let nested = "[[servers]]\nname = \"between\"\nhosts = \"h\"\n\
+                      operations = [{ name = \"pass\", calls = [{ call = \"urgent.get\" }] }]\n\
+                      [[servers]]\nname = \"urgent\"\nhosts = \"h\"\nlanes = [{ priority = 5, threads = 1 }]\n\
+                      operations = [{ name = \"get\" }]\n[[classes]]";
+        let calls = "name = \"get\", calls = [{ call = \"between.pass\" }]";
+        let text = SMALL.replace("[[classes]]", nested).replacen("name = \"get\"", calls, 1);
+        text.replace("clients = 1", &format!("clients = 1\n{priority}"))
+    };
+    check(&with(""), 17, "calls lanes that begin at priority 5, or operations do", "write `priority = 5`");
+    check(&with("priority = 4"), 17, "begin at priority 5", "write `priority = 5`");
+    assert!(scenario::read(&with("priority = 5"), "urgent").is_ok());
+}
+
+#[test]
 fn a_class_with_jobs_caches_what_its_other_cycles_read() {
     let read = SMALL.replace("name = \"get\"", "name = \"get\", kind = \"read\"");
     let with = |calls: &str| {

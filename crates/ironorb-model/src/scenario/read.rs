@@ -1,5 +1,6 @@
 //! Reads scenario files.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -597,12 +598,16 @@ impl<'t> Reader<'t> {
                 self.problem(fields.at, "a class caches, and reads nothing", mend);
             }
         }
-        let lowest = mix.iter().flat_map(calls_of).filter_map(|call| servers.get(call.server)?.lanes.first());
+        let lowest = reached(mix.iter().flat_map(calls_of), servers);
+        let lowest = lowest.into_iter().filter_map(|server| servers[server].lanes.first());
         if let Some(lane) = lowest.max_by_key(|lane| lane.priority)
             && priority.is_none_or(|priority| priority < lane.priority)
             && self.problems.is_empty()
         {
-            let message = format!("the class calls lanes that begin at priority {}", lane.priority);
+            let message = format!(
+                "the class calls lanes that begin at priority {}, or operations do for it",
+                lane.priority
+            );
             self.problem(
                 fields.at,
                 message,
@@ -905,6 +910,18 @@ fn calls_of(weighted: &Weighted) -> &[Call] {
     match &weighted.cycle {
         Cycle::Calls(calls) | Cycle::Job { parts: calls, .. } => calls,
     }
+}
+
+/// The servers to which calls lead, at once or by the calls of operations.
+fn reached<'s>(calls: impl Iterator<Item = &'s Call>, servers: &'s [Server]) -> BTreeSet<usize> {
+    let mut known = BTreeSet::new();
+    let mut ahead: Vec<&Call> = calls.collect();
+    while let Some(call) = ahead.pop() {
+        if known.insert((call.server, call.operation)) {
+            ahead.extend(&operation_of(servers, call).calls);
+        }
+    }
+    known.into_iter().map(|(server, _)| server).collect()
 }
 
 fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
