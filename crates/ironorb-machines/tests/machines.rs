@@ -197,6 +197,28 @@ fn processors_and_links_take_their_time() {
     assert!(response_us(&run(&one), 0) > 900.0);
 }
 
+/// As many operations as a file may have in a row.
+#[test]
+fn long_chains_of_calls_come_back() {
+    for servers in [1, 256] {
+        let mut long = scenario(vec![class("one", closed(1), vec![call(0, 0, 1)])]);
+        (long.span, long.hosts[1].count) = (10 * MS, 1);
+        long.servers = (0..servers).map(|number| server(&format!("of{number}"), 1, Vec::new())).collect();
+        for number in 0..256 {
+            let mut of_chain = operation(&format!("get{number}"), fixed(Duration::ZERO));
+            if number < 255 {
+                of_chain.calls = vec![call((number + 1) % servers, (number + 1) / servers, 1)];
+            } else {
+                of_chain.demand = fixed(MS);
+            }
+            long.servers[number % servers].operations.push(of_chain);
+        }
+        let seen = run(&long);
+        assert_close(response_us(&seen, 0), 1_000.0);
+        assert_eq!(seen.calls, (20 + 1) * 256);
+    }
+}
+
 #[test]
 fn servants_call_other_servers_and_themselves() {
     let mut nested = scenario(vec![class("one", closed(1), vec![call(0, 0, 1)])]);

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use ironorb_model::analysis::demands::demands;
+use ironorb_model::analysis::lqn::of_scenario;
+use ironorb_model::queueing;
 use ironorb_model::scenario::{
     self, Architecture, Arrivals, Asking, CacheMode, Choice, Cycle, KEYS, Key, OperationKind, ServerLock,
     Spread, Target, WarmUp,
@@ -431,6 +434,53 @@ fn a_class_has_the_priority_of_lanes_that_operations_call_for_it() {
     check(&with(""), 17, "calls lanes that begin at priority 5, or operations do", "write `priority = 5`");
     check(&with("priority = 4"), 17, "begin at priority 5", "write `priority = 5`");
     assert!(scenario::read(&with("priority = 5"), "urgent").is_ok());
+}
+
+/// Operations each of which calls the next, and the last one `after`. The one with number n is that with number n / `servers` of
+/// the server with number n % `servers`.
+fn chain(operations: usize, servers: usize, after: &str) -> String {
+    let name = |number: usize| format!("s{}.o{}", number % servers, number / servers);
+    let mut text = "span = \"1s\"\n[[hosts]]\nname = \"h\"\n[[classes]]\nname = \"c\"\nhosts = \"h\"\n\
+                    clients = 1\nthink = \"1 ms\"\nmix = [{ calls = [{ call = \"s0.o0\" }] }]\n"
+        .to_owned();
+    for server in 0..servers {
+        text += &format!("[[servers]]\nname = \"s{server}\"\nhosts = \"h\"\n");
+        // A search has them in another order than runs.
+        for number in (server..operations).step_by(servers).rev() {
+            let next = if number + 1 < operations { name(number + 1) } else { after.to_owned() };
+            let calls = if next.is_empty() { String::new() } else { format!("{{ call = \"{next}\" }}") };
+            text += &format!("[[servers.operations]]\nname = \"o{}\"\ncalls = [{calls}]\n", number / servers);
+        }
+    }
+    text
+}
+
+#[test]
+fn chains_of_calls_are_followed_as_far_as_files_may_have_them() {
+    for servers in [1, 256] {
+        let scenario = scenario::read(&chain(256, servers, ""), "chain").expect("a good file").remove(0);
+        let demanded = demands(&scenario).expect("demands");
+        let of_class = &demanded.classes[0];
+        assert_eq!((of_class.calls, of_class.messages), (256.0, if servers == 1 { 2.0 } else { 512.0 }));
+        assert!(!of_scenario(&scenario).expect("a network").processors.is_empty());
+        let seen = queueing::run(&scenario, 1, Duration::ZERO).expect("a run");
+        assert_eq!(seen.calls, 256 * seen.classes[0].completed);
+        check(
+            &chain(257, servers, ""),
+            if servers == 1 { 781 } else { 16 },
+            "`s0.o0` begins a chain of 257 operations, each of which calls the next; there may be 256",
+            "shorten the chain",
+        );
+    }
+}
+
+#[test]
+fn long_chains_and_circles_of_calls_are_found() {
+    let long = |after| scenario::read(&chain(20_000, 40, after), "long").expect_err("too long").remove(0);
+    assert!(long("").message.contains("a chain of 20000 operations"));
+    let circle = long("s39.o498").message;
+    assert!(circle.contains(": s0.o499 -> s1.o499 -> s2.o499 -> "), "{circle}");
+    assert!(circle.ends_with(" -> s39.o499 -> s39.o498 -> s0.o499"), "{circle}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ keys! {
         "oneway" "true or false" "false" "whether nothing is answered";
         "demand" "distribution of times" "0s" "what the servant computes, or sleeps";
         "sleeps" "true or false" "false" "whether the servant sleeps (a station) instead of taking a processor";
-        "calls" "tables" "none" "calls that the servant makes before it answers, one after the other";
+        "calls" "tables" "none" "calls that the servant makes before it answers, one after the other; at most 256 operations may each call the next";
     }
     "a call" {
         "call" "`server.operation`" "needed" "what is called";

@@ -216,7 +216,7 @@ impl<'t> Reader<'t> {
             .enumerate()
             .map(|(number, (fields, operations))| self.server(fields, operations, number, &names))
             .collect();
-        self.check_circles(&servers, &operations);
+        self.check_nesting(&servers, &operations);
         let classes = self.some_tables(&fields, "classes", "[[classes]]");
         let mut class_names = Vec::new();
         let classes = classes
@@ -524,55 +524,57 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Operations whose nested calls lead back to them would never end.
-    fn check_circles(&mut self, servers: &[Server], tables: &[Vec<Fields<'t>>]) {
-        /// Of an operation: not looked at, on the way, or done.
-        #[derive(Clone, Copy, PartialEq)]
-        enum Mark {
-            New,
-            Open,
-            Done,
-        }
-        fn visit(
-            servers: &[Server],
-            marks: &mut [Vec<Mark>],
-            way: &mut Vec<(usize, usize)>,
-            at: (usize, usize),
-        ) -> bool {
-            way.push(at);
-            match marks[at.0][at.1] {
-                Mark::Done => {}
-                Mark::Open => return true,
-                Mark::New => {
-                    marks[at.0][at.1] = Mark::Open;
-                    let calls = &servers[at.0].operations[at.1].calls;
-                    if calls.iter().any(|call| visit(servers, marks, way, (call.server, call.operation))) {
-                        return true;
+    /// Operations whose nested calls lead back to them would never end, and the stack of those that follow long chains would.
+    fn check_nesting(&mut self, servers: &[Server], tables: &[Vec<Fields<'t>>]) {
+        let name =
+            |at: (usize, usize)| format!("{}.{}", servers[at.0].name, servers[at.0].operations[at.1].name);
+        // How many operations call one another from each on; 0 while the search is on its way from there.
+        let mut depths: Vec<Vec<Option<usize>>> =
+            servers.iter().map(|server| vec![None; server.operations.len()]).collect();
+        let mut deepest = (0, (0, 0));
+        for start in places(servers) {
+            // Operations, and which of their calls is next.
+            let mut way = vec![(start, 0)];
+            while let Some(((server, operation), next)) = way.last_mut() {
+                let (server, operation) = (*server, *operation);
+                let calls = &servers[server].operations[operation].calls;
+                let Some(call) = calls.get(*next) else {
+                    let below = calls.iter().filter_map(|call| depths[call.server][call.operation]).max();
+                    let depth = below.unwrap_or(0) + 1;
+                    depths[server][operation] = Some(depth);
+                    if depth > deepest.0 {
+                        deepest = (depth, (server, operation));
                     }
-                    marks[at.0][at.1] = Mark::Done;
+                    way.pop();
+                    continue;
+                };
+                *next += 1;
+                depths[server][operation] = Some(0);
+                let called = (call.server, call.operation);
+                match depths[called.0][called.1] {
+                    None => way.push((called, 0)),
+                    Some(0) => {
+                        let begin = way.iter().position(|(at, _)| *at == called).unwrap_or(0);
+                        let circle = way[begin..].iter().map(|(at, _)| name(*at));
+                        let circle: Vec<String> = circle.chain([name(called)]).collect();
+                        let message =
+                            format!("these operations call each other without end: {}", circle.join(" -> "));
+                        let at = tables[called.0][called.1].at;
+                        return self.problem(at, message, "remove one of the calls");
+                    }
+                    Some(_) => {}
                 }
             }
-            way.pop();
-            false
         }
-        let mut marks: Vec<Vec<Mark>> =
-            servers.iter().map(|server| vec![Mark::New; server.operations.len()]).collect();
-        for (server, operation) in (0..servers.len()).flat_map(|server| {
-            (0..servers[server].operations.len()).map(move |operation| (server, operation))
-        }) {
-            let mut way = Vec::new();
-            if visit(servers, &mut marks, &mut way, (server, operation)) {
-                let name = |at: &(usize, usize)| {
-                    format!("{}.{}", servers[at.0].name, servers[at.0].operations[at.1].name)
-                };
-                let end = way[way.len() - 1];
-                let begin = way.iter().position(|at| *at == end).unwrap_or(0);
-                let circle: Vec<String> = way[begin..].iter().map(name).collect();
-                let message =
-                    format!("these operations call each other without end: {}", circle.join(" -> "));
-                let at = tables[end.0][end.1].at;
-                return self.problem(at, message, "remove one of the calls");
-            }
+        let (depth, at) = deepest;
+        if depth > NESTED_MAX {
+            let message = format!(
+                "`{}` begins a chain of {depth} operations, each of which calls the next; there may be {NESTED_MAX}",
+                name(at)
+            );
+            let mend =
+                "shorten the chain: let an operation have the demand of the one that it calls, and its calls";
+            self.problem(tables[at.0][at.1].at, message, mend);
         }
     }
 
@@ -924,6 +926,12 @@ fn reached<'s>(calls: impl Iterator<Item = &'s Call>, servers: &'s [Server]) -> 
     known.into_iter().map(|(server, _)| server).collect()
 }
 
+/// The indices of all operations: of their servers, and there.
+fn places(servers: &[Server]) -> impl Iterator<Item = (usize, usize)> {
+    let of = |(number, server): (usize, &Server)| (0..server.operations.len()).map(move |it| (number, it));
+    servers.iter().enumerate().flat_map(of)
+}
+
 fn operation_of<'s>(servers: &'s [Server], call: &Call) -> &'s Operation {
     &servers[call.server].operations[call.operation]
 }
@@ -933,6 +941,9 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3_600);
 const PRIORITY_MAX: u64 = i16::MAX as u64;
+
+/// The most operations each of which calls the next. Levels and bounds follow such chains on their stacks.
+const NESTED_MAX: usize = 256;
 
 /// How many times as fast as others processors may be.
 pub(crate) const SPEEDS: RangeInclusive<f64> = 0.001..=1_000.0;
