@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ironorb_model::scenario::{CORES_MAX, HostGroup};
 use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time, resources};
 
 use super::world::{Event, World};
@@ -28,10 +29,8 @@ pub(super) struct Thread {
 
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), MachinesError> {
-        const MOST: u64 = 1 << 24;
-        let count: u64 = self.scenario.hosts.iter().map(|group| u64::from(group.count)).sum();
-        if count > MOST {
-            return Err(MachinesError::TooMany { what: "hosts", most: MOST });
+        if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
+            return Err(MachinesError::TooMany { what: "processors", most: CORES_MAX });
         }
         let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {

@@ -309,6 +309,9 @@ fn what_never_gets_on_is_told() {
     idle.servers[0].operations[0].demand = fixed(Duration::ZERO);
     let e = machines::run(&idle, 1, WARM_UP).map(drop).unwrap_err();
     assert!(matches!(e, MachinesError::Halt(Halt::NoTime { .. })), "{e}");
+    (idle.hosts[1].count, idle.hosts[1].cores) = (100_000, 1_024);
+    let e = machines::run(&idle, 1, WARM_UP).map(drop).unwrap_err();
+    assert!(matches!(e, MachinesError::TooMany { what: "processors", most: 1_000_000, .. }), "{e}");
 }
 
 /// Everything that is random, on several hosts.

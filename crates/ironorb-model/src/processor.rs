@@ -353,8 +353,18 @@ impl Eq for Ready {}
 mod tests {
     use super::*;
     use crate::Pauses;
+    use crate::scenario::CORES_MAX;
 
     const SHARED: SchedulingClass = SchedulingClass::Shared;
+
+    #[test]
+    fn the_processors_of_a_scenario_have_room_in_two_gigabytes() {
+        // The heaps of those that wait begin with room for four, which take less than twice what a burst takes.
+        let alone = (size_of::<Processor>() + size_of::<Core>()) as u64;
+        let waiting = 3 * 4 * 2 * size_of::<Burst>() as u64;
+        assert!(CORES_MAX * alone < 1 << 29, "{alone}");
+        assert!(CORES_MAX * (alone + waiting) < 1 << 31, "{alone} and {waiting}");
+    }
 
     fn us(us: u64) -> Duration {
         Duration::from_micros(us)

@@ -439,6 +439,15 @@ fn what_cannot_go_on_is_told() {
     assert!(matches!(error, QueueingError::Halt(Halt::NoTime { .. })), "{error}");
 }
 
+/// As a plan may make them, of a file that is good.
+#[test]
+fn more_processors_than_there_is_memory_for_are_refused() {
+    let mut many = scenario(&station(1, "\"0s\"", "between = \"100 ms\""));
+    (many.hosts[0].count, many.hosts[0].cores) = (100_000, 1_024);
+    let error = queueing::run(&many, 1, Duration::ZERO).unwrap_err();
+    assert!(matches!(error, QueueingError::TooMany { what: "processors", most: 1_000_000, .. }), "{error}");
+}
+
 /// Reads and writes of objects that a second client holds.
 fn caching(cache: &str, write_between: &str) -> String {
     format!(

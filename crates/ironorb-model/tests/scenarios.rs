@@ -174,6 +174,20 @@ fn bad_files_get_line_mistake_and_mend() {
             "`cores` is 0; it must be from 1 to 1024",
             "write `cores = 1`",
         ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\ncount = 50_000\ncores = 16\n[[hosts]]\nname = \"g\"\ncount = 1_000\ncores = 1024\n",
+            6,
+            "up to `g` the hosts have 1824000 processors",
+            "write `count = 195`",
+        ),
+        (
+            "name = \"h\"\n",
+            "name = \"h\"\ncount = 100_000\ncores = 10\n[[hosts]]\nname = \"g\"\n[[hosts]]\nname = \"f\"\n",
+            6,
+            "all groups together may have 1000000",
+            "here or of groups before",
+        ),
         ("name = \"c\"", "name = \"c.d\"", 9, "`c.d` is no name", "without a point"),
         (
             "name = \"h\"\n",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::QueueingError;
 use super::world::{Event, Task, World};
+use crate::scenario::{CORES_MAX, HostGroup};
 use crate::{
     Processor, ResourceObservations, SchedulingClass, Stepping as _, ThreadId, Tick, Time, resources,
 };
@@ -19,14 +20,12 @@ pub(super) struct Host {
 
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), QueueingError> {
-        const MOST: u64 = 1 << 24;
-        let count: u64 = self.scenario.hosts.iter().map(|group| u64::from(group.count)).sum();
-        if count > MOST {
-            return Err(QueueingError::TooMany { what: "hosts", most: MOST });
+        if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
+            return Err(QueueingError::TooMany { what: "processors", most: CORES_MAX });
         }
-        const CORES_MAX: u32 = u16::MAX as u32;
-        if self.scenario.hosts.iter().any(|group| group.cores > CORES_MAX) {
-            return Err(QueueingError::TooMany { what: "cores of a host", most: CORES_MAX.into() });
+        const OF_A_HOST_MAX: u32 = u16::MAX as u32;
+        if self.scenario.hosts.iter().any(|group| group.cores > OF_A_HOST_MAX) {
+            return Err(QueueingError::TooMany { what: "processors of a host", most: OF_A_HOST_MAX.into() });
         }
         let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {

@@ -48,7 +48,7 @@ keys! {
     }
     "[[hosts]]" {
         "name" "text" "needed" "the group's name";
-        "count" "1 to 100,000" "1" "how many hosts there are";
+        "count" "1 to 100,000" "1" "how many hosts there are; those of all groups have at most 1,000,000 processors";
         "cores" "1 to 1,024" "1" "processors of each";
         "switch_time" "time up to 1 s" "0s" "what it takes a processor to go from one thread to another";
         "speed" "0.001 to 1,000" "1.0" "how many times as fast its processors are as those of `[dwell]` and of demands";

@@ -83,6 +83,17 @@ pub struct HostGroup {
     pub speed: f64,
 }
 
+impl HostGroup {
+    /// The processors of all its hosts.
+    pub fn processors(&self) -> u64 {
+        u64::from(self.count) * u64::from(self.cores)
+    }
+}
+
+/// The most processors of all hosts of a scenario. Where each is a host of its own, they take half a gigabyte before anything happens,
+/// and less than two when all of them have threads that wait.
+pub const CORES_MAX: u64 = 1_000_000;
+
 /// A link between hosts of two groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkRule {

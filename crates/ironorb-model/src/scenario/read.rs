@@ -177,7 +177,8 @@ impl<'t> Reader<'t> {
         self.check_keys(&fields);
         let mut names = Names::default();
         let hosts = self.some_tables(&fields, "hosts", "[[hosts]]");
-        let hosts: Vec<HostGroup> = hosts.iter().map(|it| self.host_group(it, &mut names)).collect();
+        let groups: Vec<HostGroup> = hosts.iter().map(|it| self.host_group(it, &mut names)).collect();
+        self.check_cores(&groups, &hosts);
         let default_link = match self.table(&fields, "link", "[link]") {
             Some(link) => {
                 if let Some(between) = self.value(&link, "between") {
@@ -243,7 +244,7 @@ impl<'t> Reader<'t> {
                 Some(replications) => self.replications(&replications),
                 None => Replications::default(),
             },
-            hosts,
+            hosts: groups,
             links,
             default_link,
             servers,
@@ -310,6 +311,26 @@ impl<'t> Reader<'t> {
                 .of_kind(&TIME, fields, "switch_time", Duration::ZERO..=SECOND)
                 .unwrap_or_default(),
             speed: self.of_kind(&FACTOR, fields, "speed", SPEEDS).unwrap_or(1.0),
+        }
+    }
+
+    /// Each host takes memory, and each of its processors.
+    fn check_cores(&mut self, groups: &[HostGroup], tables: &[Fields<'t>]) {
+        let mut before = 0;
+        for (group, fields) in groups.iter().zip(tables) {
+            let with = before + group.processors();
+            if with > CORES_MAX {
+                let message = format!(
+                    "up to `{}` the hosts have {with} processors, `count` times `cores`; all groups together may have {CORES_MAX}",
+                    group.name
+                );
+                let mend = match (CORES_MAX - before) / u64::from(group.cores) {
+                    0 => "lower `count` or `cores`, here or of groups before".to_owned(),
+                    count => format!("write `count = {count}`, or lower `cores`"),
+                };
+                return self.problem(fields.at, message, mend);
+            }
+            before = with;
         }
     }
 
