@@ -55,7 +55,8 @@ impl World<'_> {
             _ => u64::from(scenario.hosts[class.hosts].count),
         });
         if count.sum::<u64>() > MOST {
-            return Err(MachinesError::TooMany { what: "clients", most: MOST });
+            let mend = "lower `clients` of `[[classes]]`, or `count` of the `[[hosts]]` of the others";
+            return Err(MachinesError::TooMany { what: "clients", most: MOST, mend });
         }
         for (index, class) in scenario.classes.iter().enumerate() {
             let count = scenario.hosts[class.hosts].count;

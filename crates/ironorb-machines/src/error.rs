@@ -38,12 +38,14 @@ pub enum MachinesError {
         operation: String,
     },
     /// The scenario has more of something than this level can number.
-    #[error("the scenario has more {what} than {most}")]
+    #[error("the scenario has more than {most} {what}: {mend}")]
     TooMany {
         /// Of what.
         what: &'static str,
-        /// How many there may be.
+        /// The most there may be.
         most: u64,
+        /// What to change.
+        mend: &'static str,
     },
     /// An ORB could not be built.
     #[error("the ORB of a process: {0}")]

@@ -30,7 +30,11 @@ pub(super) struct Thread {
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), MachinesError> {
         if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
-            return Err(MachinesError::TooMany { what: "processors", most: CORES_MAX });
+            return Err(MachinesError::TooMany {
+                what: "processors",
+                most: CORES_MAX,
+                mend: "lower `count` or `cores` of `[[hosts]]`",
+            });
         }
         let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {

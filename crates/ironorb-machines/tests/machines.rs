@@ -312,6 +312,11 @@ fn what_never_gets_on_is_told() {
     (idle.hosts[1].count, idle.hosts[1].cores) = (100_000, 1_024);
     let e = machines::run(&idle, 1, WARM_UP).map(drop).unwrap_err();
     assert!(matches!(e, MachinesError::TooMany { what: "processors", most: 1_000_000, .. }), "{e}");
+    assert!(e.to_string().ends_with("lower `count` or `cores` of `[[hosts]]`"), "{e}");
+    idle.hosts[1].cores = 1;
+    idle.classes = vec![class("many", closed(100_000_000), vec![call(0, 0, 1)])];
+    let e = machines::run(&idle, 1, WARM_UP).map(drop).unwrap_err().to_string();
+    assert!(e.contains("67108864 clients: lower `clients` of `[[classes]]`"), "{e}");
 }
 
 /// Everything that is random, on several hosts.

@@ -446,6 +446,10 @@ fn more_processors_than_there_is_memory_for_are_refused() {
     (many.hosts[0].count, many.hosts[0].cores) = (100_000, 1_024);
     let error = queueing::run(&many, 1, Duration::ZERO).unwrap_err();
     assert!(matches!(error, QueueingError::TooMany { what: "processors", most: 1_000_000, .. }), "{error}");
+    assert!(error.to_string().ends_with("lower `count` or `cores` of `[[hosts]]`"), "{error}");
+    (many.hosts[0].cores, many.servers[0].threads) = (1, Some(100_000));
+    let error = queueing::run(&many, 1, Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains("threads: lower `threads` of `[[servers]]`"), "{error}");
 }
 
 /// Reads and writes of objects that a second client holds.

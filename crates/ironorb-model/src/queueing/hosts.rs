@@ -21,11 +21,19 @@ pub(super) struct Host {
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), QueueingError> {
         if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
-            return Err(QueueingError::TooMany { what: "processors", most: CORES_MAX });
+            return Err(QueueingError::TooMany {
+                what: "processors",
+                most: CORES_MAX,
+                mend: "lower `count` or `cores` of `[[hosts]]`",
+            });
         }
         const OF_A_HOST_MAX: u32 = u16::MAX as u32;
         if self.scenario.hosts.iter().any(|group| group.cores > OF_A_HOST_MAX) {
-            return Err(QueueingError::TooMany { what: "processors of a host", most: OF_A_HOST_MAX.into() });
+            return Err(QueueingError::TooMany {
+                what: "processors of a host",
+                most: OF_A_HOST_MAX.into(),
+                mend: "lower `cores` of `[[hosts]]`",
+            });
         }
         let pauses = Arc::new(self.scenario.dwell.pauses.clone());
         for (number, group) in self.scenario.hosts.iter().enumerate() {

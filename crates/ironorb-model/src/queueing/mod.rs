@@ -73,12 +73,14 @@ pub fn run_recorded<'r>(
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueueingError {
     /// The scenario has more of something than the simulator can number.
-    #[error("the scenario has more than {most} {what}")]
+    #[error("the scenario has more than {most} {what}: {mend}")]
     TooMany {
         /// Of what.
         what: &'static str,
         /// The most there may be.
         most: u64,
+        /// What to change.
+        mend: &'static str,
     },
     /// More calls are in flight than the memory is made for: more begin than end.
     #[error(

@@ -136,9 +136,12 @@ impl<'s> World<'s> {
         warm_up: Duration,
     ) -> Result<World<'s>, QueueingError> {
         const MOST: usize = u16::MAX as usize;
-        for (what, count) in [("servers", scenario.servers.len()), ("classes", scenario.classes.len())] {
+        for (what, count, mend) in [
+            ("servers", scenario.servers.len(), "leave some of `[[servers]]` out"),
+            ("classes", scenario.classes.len(), "leave some of `[[classes]]` out"),
+        ] {
             if count > MOST {
-                return Err(QueueingError::TooMany { what, most: MOST as u64 });
+                return Err(QueueingError::TooMany { what, most: MOST as u64, mend });
             }
         }
         let mut world = World {
@@ -199,7 +202,8 @@ impl<'s> World<'s> {
             each * u64::from(self.scenario.hosts[server.hosts].count)
         };
         if self.scenario.servers.iter().map(threads_of).sum::<u64>() > MOST {
-            return Err(QueueingError::TooMany { what: "threads", most: MOST });
+            let mend = "lower `threads` of `[[servers]]` or of their lanes, or `count` of their `[[hosts]]`";
+            return Err(QueueingError::TooMany { what: "threads", most: MOST, mend });
         }
         for server in &self.scenario.servers {
             self.first_process.push(self.processes.len() as u32);

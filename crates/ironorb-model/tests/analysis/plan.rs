@@ -127,6 +127,7 @@ fn a_search_says_when_it_gives_up() {
     let limits = Limits { combinations_max: 10, ..Limits::default() };
     let error = search(&scenario, &changes(), &targets(&["p99 <= 1 us"]), limits, queue).unwrap_err();
     assert!(matches!(error, SearchError::TooMany(30)), "{error}");
+    assert!(error.to_string().contains("write fewer `values`"), "{error}");
 }
 
 #[test]

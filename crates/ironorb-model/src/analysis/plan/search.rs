@@ -57,7 +57,10 @@ pub enum Verdict {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError<E> {
     /// There are too many combinations.
-    #[error("{0} combinations are more than a search tries")]
+    #[error(
+        "{0} combinations are more than a search tries: write fewer `values` under `[[plan.changes]]`, or split the plan, so that \
+         some of its changes are chosen before the others"
+    )]
     TooMany(usize),
     /// The scenario has no demands.
     #[error(transparent)]
