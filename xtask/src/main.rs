@@ -39,8 +39,8 @@ cargo xtask <command>
   regressions [NAME...]
                  plants each regression of tests/regressions in a copy of the tree, and demands that the tests that it
                  names fail
-  soak [MINUTES] what the gate leaves out, again and again: all of it with other seeds, and each fuzz target for
-                 longer, by coverage where cargo-fuzz and a nightly toolchain are installed (default 60)
+  soak [MINUTES] what the gate leaves out, again and again, without end or for so long: all of it with other seeds in each
+                 round, and each fuzz target for longer, by coverage where cargo-fuzz and a nightly toolchain are installed
 
 What is built of other ORBs, and notes of what has passed, lie in $IRONORB_TEST_CACHE, or else in ironorb in the system's
 folder for caches (~/.cache/ironorb).
@@ -63,8 +63,8 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz(gate::FUZZ_INPUTS),
         ["fuzz", count] => number(count).and_then(fuzz),
         ["regressions", names @ ..] => regressions(names),
-        ["soak"] => soak::run(60),
-        ["soak", minutes] => number(minutes).and_then(soak::run),
+        ["soak"] => soak::run(None),
+        ["soak", minutes] => number(minutes).and_then(|minutes| soak::run(Some(minutes))),
         _ => {
             print!("{HELP}");
             return if arguments.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };

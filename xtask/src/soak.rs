@@ -13,17 +13,18 @@ use crate::{cargo, root};
 const TARGETS: [&str; 10] =
     ["cdr", "ior", "url", "giop", "typecode", "any", "fixed", "value", "idl", "record"];
 
-/// The variable that multiplies the seeds of tests that have some.
+/// The variable that multiplies the seeds of tests that have some, and the one that leaves out those of rounds before.
 const SEEDS: &str = "IRONORB_TEST_SEEDS";
-/// The variable with the number of seeds of simulated programs.
+const SEEDS_DONE: &str = "IRONORB_TEST_SEEDS_DONE";
+/// The variable with the seeds of simulated programs.
 const SIMULATED_SEEDS: &str = "IRONORB_SIM_SEEDS";
 
-/// Runs rounds until the time is over. What has begun is ended, so that it takes longer by a round at most; the first
-/// failure ends it.
-pub(crate) fn run(minutes: u64) -> Result<(), String> {
-    let end = Instant::now() + Duration::from_secs(60 * minutes);
+/// Runs rounds until the time is over, or without end. What has begun is ended, so that it takes longer by a round at most; the
+/// first failure ends it.
+pub(crate) fn run(minutes: Option<u64>) -> Result<(), String> {
+    let end = minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let mut round = 0;
-    while round == 0 || Instant::now() < end {
+    while round == 0 || end.is_none_or(|end| Instant::now() < end) {
         round += 1;
         println!("== round {round}");
         gate::run(Extent::All)?;
@@ -36,21 +37,24 @@ pub(crate) fn run(minutes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Tests of a seed with many more of them. Those that take a new seed each time do so by themselves.
+/// Tests of a seed with many more of them, others in each round. Those that take a new seed each time do so by themselves.
 fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
+    let of_round = |test: &mut Command, times: u64| {
+        test.env(SEEDS, (times * round).to_string()).env(SEEDS_DONE, (times * (round - 1)).to_string());
+    };
     let mut test =
         cargo(&["test", "--locked", "-p", "ironorb", "-p", "ironorb-cli", "--test", "all", "virtual_time::"]);
-    test.env(SEEDS, (50 * round).to_string());
+    of_round(&mut test, 50);
     steps.run("seeds of virtual time", test)?;
     let mut histories = cargo(&["test", "--release", "--locked", "-p", "ironorb-cache"]);
-    histories.env(SEEDS, (100 * round).to_string());
+    of_round(&mut histories, 100);
     steps.run("histories of caches", histories)?;
     let mut jobs = cargo(&["test", "--release", "--locked", "-p", "ironorb-fan-out"]);
-    jobs.env(SEEDS, (50 * round).to_string());
+    of_round(&mut jobs, 50);
     steps.run("seeds of jobs", jobs)?;
     let packages = ["-p", "ironorb-tests", "-p", "hello", "-p", "number-portability"];
     let mut programs = cargo(&[&["test", "--locked"], &packages[..], &["--test", "simulated"]].concat());
-    programs.env(SIMULATED_SEEDS, (1_000 * round).to_string());
+    programs.env(SIMULATED_SEEDS, format!("{}..{}", 1_000 * (round - 1), 1_000 * round));
     steps.run("seeds of programs", programs)?;
     let deeper = ["test", "--release", "--locked", "-p", "ironorb-cache", "--", "--ignored"];
     steps.run("what clients and servers of caches can do, deeper", cargo(&deeper))?;
@@ -64,7 +68,7 @@ fn seeds(steps: &Steps, round: u64) -> Result<(), String> {
 }
 
 /// By coverage where that can be, else by a new seed and many more inputs than in the gate.
-fn fuzz(steps: &Steps, round: u64, end: Instant) -> Result<(), String> {
+fn fuzz(steps: &Steps, round: u64, end: Option<Instant>) -> Result<(), String> {
     if !has_cargo_fuzz() {
         println!(
             "there is no cargo-fuzz: `rustup toolchain install nightly` and `cargo install cargo-fuzz` let it look \
@@ -76,7 +80,8 @@ fn fuzz(steps: &Steps, round: u64, end: Instant) -> Result<(), String> {
     let mut corpus = gate::program("bounded");
     corpus.arg("--write-corpus").arg(root().join("fuzz/corpus"));
     steps.run("seeds for the fuzz targets", corpus)?;
-    let seconds = time_for_each(end.saturating_duration_since(Instant::now()));
+    let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+    let seconds = time_for_each(left);
     // All of them: a finding in one must not hide another's.
     let run = |target: &&str| {
         let failed = steps.run(target, guided(target, seconds)).err()?;

@@ -627,12 +627,16 @@ impl World {
     }
 }
 
-/// The seed in `IRONORB_TEST_SEED`, or `IRONORB_TEST_SEEDS` times as many as the gate has.
+/// The seed in `IRONORB_TEST_SEED`, or `IRONORB_TEST_SEEDS` times as many as the gate has, of which the first
+/// `IRONORB_TEST_SEEDS_DONE` times as many are left out.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|number: String| number.parse::<u64>().ok());
     match number("IRONORB_TEST_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..200 * number("IRONORB_TEST_SEEDS").unwrap_or(1),
+        None => {
+            let (done, end) = (number("IRONORB_TEST_SEEDS_DONE"), number("IRONORB_TEST_SEEDS"));
+            200 * done.unwrap_or(0)..200 * end.unwrap_or(1)
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub const SEEDS: u64 = 20;
 
 /// Runs the seeds from this one on: `17`, or `17..20`. For people: repeats what a failed test has named.
 const SEED: &str = "IRONORB_SIM_SEED";
-/// As many seeds for each test, whatever it says.
+/// As many seeds for each test, whatever it says: `10000`, or `1000..2000`.
 const SEED_COUNT: &str = "IRONORB_SIM_SEEDS";
 /// With one seed: a file for each step and all octets sent; and one for all that was sent, as Wireshark reads it.
 const TRACE: &str = "IRONORB_SIM_TRACE";
@@ -64,12 +64,11 @@ fn chosen(seeds: u64) -> Range<u64> {
         text.parse()
             .unwrap_or_else(|_| panic!("{SEED} and {SEED_COUNT} are numbers, as 17, or 17..20: not `{text}`"))
     };
-    let chosen = match env::var(SEED) {
-        Ok(text) => match text.split_once("..") {
-            Some((first, end)) => number(first)..number(end),
-            None => number(&text)..number(&text) + 1,
-        },
-        Err(_) => 0..env::var(SEED_COUNT).map_or(seeds, |text| number(&text)),
+    let range = |text: &str| text.split_once("..").map(|(first, end)| number(first)..number(end));
+    let chosen = match (env::var(SEED), env::var(SEED_COUNT)) {
+        (Ok(text), _) => range(&text).unwrap_or_else(|| number(&text)..number(&text) + 1),
+        (_, Ok(text)) => range(&text).unwrap_or_else(|| 0..number(&text)),
+        _ => 0..seeds,
     };
     assert!(
         !chosen.is_empty(),

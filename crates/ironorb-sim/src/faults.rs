@@ -7,7 +7,7 @@ use std::time::Duration;
 use ironorb_model::{Random, Time};
 
 use crate::Host;
-use crate::world::State;
+use crate::world::{ClockError, State};
 
 /// What befalls hosts and links.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub enum Fault {
     Join(Host, Host),
     /// A host's clock of the day is this much ahead.
     ClockAhead(Host, Duration),
+    /// A host's clock of the day is this much behind.
+    ClockBehind(Host, Duration),
 }
 
 impl Fault {
@@ -44,7 +46,8 @@ impl Fault {
             Fault::Resume(host) => state.pause(host.id(), false),
             Fault::Cut(a, b) => state.cut(a.id(), b.id(), true),
             Fault::Join(a, b) => state.cut(a.id(), b.id(), false),
-            Fault::ClockAhead(host, ahead) => state.hosts[host.id().0].clock_ahead = *ahead,
+            Fault::ClockAhead(host, ahead) => state.set_clock(host.id(), ClockError::Ahead(*ahead)),
+            Fault::ClockBehind(host, behind) => state.set_clock(host.id(), ClockError::Behind(*behind)),
         }
     }
 }
@@ -59,13 +62,19 @@ impl fmt::Display for Fault {
             Fault::Resume(host) => write!(f, "resume {}", host.name()),
             Fault::Cut(a, b) => write!(f, "cut {} from {}", a.name(), b.name()),
             Fault::Join(a, b) => write!(f, "join {} and {}", a.name(), b.name()),
+            Fault::ClockAhead(host, ahead) if ahead.is_zero() => {
+                write!(f, "set the clock of {} right", host.name())
+            }
+            Fault::ClockBehind(host, behind) => {
+                write!(f, "set the clock of {} {behind:?} behind", host.name())
+            }
             Fault::ClockAhead(host, ahead) => write!(f, "set the clock of {} {ahead:?} ahead", host.name()),
         }
     }
 }
 
 /// Which faults may happen, how many and when. Each comes with its mend: a host that is killed or crashes starts again, a
-/// link that is cut is joined, a process that is paused goes on.
+/// link that is cut is joined, a process that is paused goes on, a clock that is wrong is set right.
 #[derive(Debug, Clone)]
 pub struct Faults {
     within: Range<Duration>,
@@ -75,6 +84,7 @@ pub struct Faults {
     crashes: Vec<Host>,
     pauses: Vec<Host>,
     cuts: Vec<(Host, Host)>,
+    skews: Vec<(Host, Duration)>,
 }
 
 impl Faults {
@@ -89,6 +99,7 @@ impl Faults {
             crashes: Vec::new(),
             pauses: Vec::new(),
             cuts: Vec::new(),
+            skews: Vec::new(),
         }
     }
 
@@ -122,6 +133,12 @@ impl Faults {
         self
     }
 
+    /// Hosts whose clocks of the day may go wrong, and how much at most: ahead or behind.
+    pub fn skewing<'a>(mut self, hosts: impl IntoIterator<Item = &'a Host>, at_most: Duration) -> Faults {
+        self.skews.extend(hosts.into_iter().map(|host| (host.clone(), at_most)));
+        self
+    }
+
     pub(crate) fn draw(&self, random: &mut Random) -> Vec<(Duration, Fault)> {
         let pairs: Vec<(Fault, Fault)> = self.pairs().collect();
         let count = if pairs.is_empty() { 0 } else { random.below(self.count + 1) };
@@ -130,13 +147,17 @@ impl Faults {
             let at = between(random, &self.within);
             let until = at + between(random, &self.lasts);
             let (begins, ends) = pairs[random.below(pairs.len() as u64) as usize].clone();
+            let begins = match begins {
+                Fault::ClockAhead(host, at_most) => skewed(random, host, at_most),
+                other => other,
+            };
             drawn.push((at, begins));
             drawn.push((until, ends));
         }
         drawn
     }
 
-    /// Each fault that may happen, with its mend.
+    /// Each fault that may happen, with its mend. A clock goes wrong by as much as it may.
     fn pairs(&self) -> impl Iterator<Item = (Fault, Fault)> {
         let kills = self.kills.iter().map(|host| (Fault::Kill(host.clone()), Fault::Start(host.clone())));
         let crashes =
@@ -144,7 +165,19 @@ impl Faults {
         let pauses = self.pauses.iter().map(|host| (Fault::Pause(host.clone()), Fault::Resume(host.clone())));
         let cut =
             |(a, b): &(Host, Host)| (Fault::Cut(a.clone(), b.clone()), Fault::Join(a.clone(), b.clone()));
-        kills.chain(crashes).chain(pauses).chain(self.cuts.iter().map(cut))
+        let skew = |(host, at_most): &(Host, Duration)| {
+            (Fault::ClockAhead(host.clone(), *at_most), Fault::ClockAhead(host.clone(), Duration::ZERO))
+        };
+        let of_hosts = kills.chain(crashes).chain(pauses);
+        of_hosts.chain(self.cuts.iter().map(cut)).chain(self.skews.iter().map(skew))
+    }
+}
+
+fn skewed(random: &mut Random, host: Host, at_most: Duration) -> Fault {
+    let by = between(random, &(Duration::ZERO..at_most));
+    match random.below(2) {
+        0 => Fault::ClockAhead(host, by),
+        _ => Fault::ClockBehind(host, by),
     }
 }
 

@@ -11,7 +11,7 @@ use ironorb_model::{PauseTimes, Random, ResourceObservations, Time};
 use crate::Link;
 use crate::calls::{give_way, inside};
 use crate::faults::{Fault, Faults, Planned};
-use crate::world::{Costs, Counts, HostId, State, ThreadId, Why};
+use crate::world::{ClockError, Costs, Counts, HostId, State, ThreadId, Why};
 
 /// A simulation, as its test has it. The test's own code runs in it as well, on a host without a program.
 #[derive(Debug)]
@@ -111,7 +111,12 @@ impl Sim {
 
     /// Sets a host's clock of the day ahead of the others'. Its steady clock is right.
     pub fn set_clock_ahead(&mut self, host: &Host, ahead: Duration) {
-        inside(|state| state.hosts[host.id.0].clock_ahead = ahead);
+        inside(|state| state.set_clock(host.id, ClockError::Ahead(ahead)));
+    }
+
+    /// Sets a host's clock of the day behind the others'. Its steady clock is right.
+    pub fn set_clock_behind(&mut self, host: &Host, behind: Duration) {
+        inside(|state| state.set_clock(host.id, ClockError::Behind(behind)));
     }
 
     /// Sets the link between two hosts, or within one. Otherwise there are 100 us and 1 Gbit/s between any two, and 5 us

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ironorb_sim::{Fault, Link, Sender, Sim};
+use ironorb_sim::{Fault, Faults, Link, Sender, Sim};
 use ironorb_threads::{Class, Thread};
 
 #[ironorb_sim::test(seeds = 3)]
@@ -147,6 +147,33 @@ fn clocks_of_hosts_may_differ(sim: &mut Sim) {
     let here = sim.on(&right, SystemTime::now);
     let there = sim.on(&fast, SystemTime::now);
     assert!(there.duration_since(here).unwrap() >= Duration::from_secs(3_600));
+    sim.set_clock_behind(&fast, Duration::from_secs(3_600));
+    let (here, there) = (sim.on(&right, SystemTime::now), sim.on(&fast, SystemTime::now));
+    let behind = here.duration_since(there).unwrap();
+    assert!(behind > Duration::from_secs(3_599), "{behind:?}");
+}
+
+/// A seed sets clocks wrong, either way, and right again.
+#[ironorb_sim::test(seeds = 20)]
+fn clocks_go_wrong_by_seed_and_are_set_right(sim: &mut Sim) {
+    const AT_MOST: Duration = Duration::from_secs(60);
+    let host = sim.host("host", || {});
+    let faults = Faults::within(Duration::ZERO..Duration::from_secs(5), 4).skewing([&host], AT_MOST);
+    sim.plan(&faults);
+    let begin = sim.on(&host, SystemTime::now);
+    let began = sim.elapsed();
+    let mut wrong = Duration::ZERO;
+    while sim.elapsed() < Duration::from_secs(8) {
+        sim.run_for(Duration::from_millis(100));
+        let right = begin + (sim.elapsed() - began);
+        let shown = sim.on(&host, SystemTime::now);
+        let error = shown.duration_since(right).unwrap_or_else(|e| e.duration());
+        wrong = wrong.max(error);
+        assert!(error < AT_MOST + Duration::from_millis(1), "{error:?}");
+    }
+    let right = begin + (sim.elapsed() - began);
+    let left = sim.on(&host, SystemTime::now).duration_since(right).unwrap();
+    assert!(left < Duration::from_millis(1), "{left:?} after {wrong:?}");
 }
 
 /// Writes a file of two pages, syncs the first, and goes on writing until it is stopped.

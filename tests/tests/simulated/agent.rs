@@ -52,6 +52,7 @@ fn the_agent_lists_those_that_run(sim: &mut Sim) {
     let faults = Faults::within(Duration::from_millis(500)..Duration::from_secs(6), 8);
     let faults = faults.killing(&servers).crashing(&servers).killing([&agent]).crashing([&agent]);
     let faults = servers.iter().fold(faults, |faults, server| faults.cutting(&agent, server));
+    let faults = faults.skewing(servers.iter().chain([&agent]), Duration::from_secs(3_600));
     sim.plan(&faults.cutting(&agent, &client));
     sim.run_for(Duration::from_secs(8)); // all faults are over
     sim.run_for(3 * LEASE + Duration::from_secs(5)); // an interrupted renewal is tried again after its 2 s

@@ -9,8 +9,6 @@ use libc::{clockid_t, timespec, timeval};
 use super::threads::sleep_until;
 use super::{c_library, inside, is_simulated, raw, stop_if_stopped, with};
 
-/// What the clock of the day shows when a simulation begins: the first second of 2026, as everywhere.
-const DAY: Duration = Duration::from_secs(1_767_225_600);
 /// What the steady clock shows then: programs take times before the first that they read.
 const STEADY: Duration = Duration::from_secs(1_000);
 
@@ -22,7 +20,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         let since = state.read_clock().since(Time::ZERO);
         match clock {
             libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
-                DAY + since + state.hosts[state.here().0].clock_ahead
+                state.first_date() + since
             }
             _ => STEADY + since,
         }
@@ -107,6 +105,6 @@ pub(super) fn of_monotonic(shown: Duration) -> Time {
 
 /// The point at which the host's clock of the day shows this.
 pub(super) fn of_realtime(shown: Duration) -> Time {
-    let ahead = inside(|state| state.hosts[state.here().0].clock_ahead);
-    Time::ZERO + shown.saturating_sub(DAY + ahead)
+    let first = inside(|state| state.first_date());
+    Time::ZERO + shown.saturating_sub(first)
 }

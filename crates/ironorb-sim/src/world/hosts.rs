@@ -11,6 +11,16 @@ use super::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HostId(pub(crate) usize);
 
+/// What clocks of the day show when a simulation begins: the first second of 2026, as everywhere.
+const FIRST_DATE: Duration = Duration::from_secs(1_767_225_600);
+
+/// How far a clock of the day is off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ClockError {
+    Ahead(Duration),
+    Behind(Duration),
+}
+
 /// A program: what runs when a host starts.
 pub(crate) type Program = Arc<dyn Fn() + Send + Sync>;
 
@@ -24,8 +34,8 @@ pub(crate) struct Host {
     pub(crate) cores: u32,
     /// What it takes a processor to go from one thread to another; `None`: as everywhere.
     pub(crate) switch_time: Option<Duration>,
-    /// How far its clock of the day is ahead of the simulation's.
-    pub(crate) clock_ahead: Duration,
+    /// What its clock of the day has shown, or would have, when the simulation began. That of the host counts.
+    first_date: Duration,
     pub(crate) program: Option<Program>,
     pub(crate) is_up: bool,
     /// None of its threads runs, as after SIGSTOP.
@@ -46,7 +56,7 @@ impl Host {
             next_port: 32_768,
             cores: 4,
             switch_time: None,
-            clock_ahead: Duration::ZERO,
+            first_date: FIRST_DATE,
             program: None,
             is_up: true,
             is_paused: false,
@@ -83,6 +93,19 @@ impl State {
     pub(crate) fn names_of_hosts(&self) -> Vec<(u32, String)> {
         let hosts = self.hosts.iter().enumerate().filter(|(number, host)| host.machine.0 == *number);
         hosts.map(|(number, host)| (number as u32, host.name.clone())).collect()
+    }
+
+    /// What the clock of the day of this host has shown, or would have, when the simulation began.
+    pub(crate) fn first_date(&self) -> Duration {
+        self.hosts[self.this_machine().0].first_date
+    }
+
+    pub(crate) fn set_clock(&mut self, host: HostId, error: ClockError) {
+        let machine = self.machine(host);
+        self.hosts[machine.0].first_date = match error {
+            ClockError::Ahead(by) => FIRST_DATE.saturating_add(by),
+            ClockError::Behind(by) => FIRST_DATE.saturating_sub(by),
+        };
     }
 
     /// The host of the running thread.

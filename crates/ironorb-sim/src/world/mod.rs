@@ -23,7 +23,7 @@ use ironorb_model::{Agenda, Digest, PauseTimes, Processor, Random, Time};
 pub(crate) use descriptors::{FIRST_DESCRIPTOR, Interest, PollRequest};
 pub(crate) use disk::{Change, Inode, Repair, Step, What};
 pub(crate) use futexes::PiAnswer;
-pub(crate) use hosts::{Host, HostId};
+pub(crate) use hosts::{ClockError, Host, HostId};
 pub(crate) use network::Network;
 pub use processors::Costs;
 pub(crate) use sockets::Endpoint;

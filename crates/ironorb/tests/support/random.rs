@@ -35,7 +35,8 @@ impl Random {
     }
 }
 
-/// The seeds to run: the one in `IRONORB_TEST_SEED`, or those given, or `IRONORB_TEST_SEEDS` times as many.
+/// The seeds to run: the one in `IRONORB_TEST_SEED`, or those given, or `IRONORB_TEST_SEEDS` times as many, of which the first
+/// `IRONORB_TEST_SEEDS_DONE` times as many are left out.
 pub fn seeds(given: Range<u64>) -> Vec<u64> {
     let number = |name: &str| {
         std::env::var(name)
@@ -45,8 +46,10 @@ pub fn seeds(given: Range<u64>) -> Vec<u64> {
     match number("IRONORB_TEST_SEED") {
         Some(seed) => vec![seed],
         None => {
-            let count = (given.end - given.start) * number("IRONORB_TEST_SEEDS").unwrap_or(1);
-            (given.start..given.start + count).collect()
+            let count = given.end - given.start;
+            let of_times = |times: u64| given.start + count * times;
+            let (done, end) = (number("IRONORB_TEST_SEEDS_DONE"), number("IRONORB_TEST_SEEDS"));
+            (of_times(done.unwrap_or(0))..of_times(end.unwrap_or(1))).collect()
         }
     }
 }
