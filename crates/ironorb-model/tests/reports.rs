@@ -57,10 +57,8 @@ fn what_never_ends_is_no_precise_figure() {
     late.servers[0].operations[0].demand = Spread::Fixed(Duration::from_secs(3));
     let none = experiment(&late);
     assert_eq!((none.runs.len(), none.is_precise), (3, false), "more runs would tell no more");
-    for text in [
-        report::experiments_text(&[none.clone()], &origin),
-        report::experiments_html(&[none.clone()], &origin),
-    ] {
+    let none = [none];
+    for text in [report::experiments_text(&none, &origin), report::experiments_html(&none, &origin)] {
         assert!(text.contains("them ended well while it was observed"), "{text}");
     }
 }
