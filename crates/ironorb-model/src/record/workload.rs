@@ -648,41 +648,73 @@ impl Context<'_> {
         beside.into_iter().map(|(ends, times)| (ends, undisturbed(times))).collect()
     }
 
-    /// How long each call waited until the thread that served it had ended what it served before. Clocks of two machines tell
-    /// nothing of it.
+    /// How long each call waited until the thread that served it had ended what it served before.
     fn waits_for_threads(&self, calls: &[&Recorded]) -> Vec<Duration> {
+        let mut waits = vec![Duration::ZERO; calls.len()];
+        for Turn { call, ended, .. } in self.turns(calls) {
+            waits[call] = ended - calls[call].begin;
+        }
+        waits
+    }
+
+    /// Calls that were served by threads which had served others before, with the time at which they had ended. Clocks of two
+    /// machines tell nothing of it.
+    fn turns(&self, calls: &[&Recorded]) -> Vec<Turn> {
         let mut served: Vec<(usize, &Service)> = Vec::new();
         served.extend(
             calls.iter().enumerate().filter_map(|(index, call)| Some((index, call.service.as_ref()?))),
         );
         served.sort_by_key(|(_, service)| service.begin);
         let boot = |section: usize| &self.recording.sections[section].head.boot;
-        let mut free_at: HashMap<(usize, u32), Time> = HashMap::new();
-        let mut waits = vec![Duration::ZERO; calls.len()];
-        for (index, service) in served {
-            let ended = free_at.insert((service.section, service.thread), service.begin + service.time);
-            let Some(client) = calls[index].client else { continue };
+        let mut before: HashMap<(usize, u32), (usize, Time)> = HashMap::new();
+        let mut turns = Vec::new();
+        for (call, service) in served {
+            let thread = (service.section, service.thread);
+            let before = before.insert(thread, (call, service.begin + service.time));
+            let Some(client) = calls[call].client else { continue };
             let (here, there) = (boot(client.section), boot(service.section));
             if here == there && !here.is_empty() {
-                let ended = ended.filter(|ended| *ended <= service.begin).unwrap_or(Time::ZERO);
-                waits[index] = ended - calls[index].begin;
+                let before = before.filter(|(_, ended)| *ended <= service.begin);
+                let turn = |(before, ended)| Turn { call, before, ended, begins: service.begin };
+                turns.extend(before.map(turn));
             }
         }
-        waits
+        turns
+    }
+
+    /// What a thread does between two services if the next request is there already: it writes a reply and reads a request, and
+    /// nobody has to wake it. `None` if too few calls tell it.
+    fn turnaround(&self, calls: &[&Recorded]) -> Option<Duration> {
+        // A oneway tells nothing of how long it is under way, and nobody replies to it.
+        let is_oneway = |call: usize| self.recording.operations[calls[call].operation].is_oneway;
+        let mut turns = self.turns(calls);
+        turns.retain(|turn| !is_oneway(turn.call) && !is_oneway(turn.before));
+        let beside = turns.iter().filter_map(|turn| {
+            let call = calls[turn.call];
+            let wait = turn.ended - call.begin;
+            Some(call.time?.saturating_sub(call.service.as_ref()?.time).saturating_sub(wait))
+        });
+        // A request comes in about half of it: the whole is on the safe side.
+        let under_way = quantile(beside.collect(), 2);
+        let waiting = turns.iter().filter(|turn| calls[turn.call].begin + under_way <= turn.ended);
+        let gaps: Vec<Duration> = waiting.map(|turn| turn.begins - turn.ended).collect();
+        (gaps.len() >= ALONE_MIN).then(|| quantile(gaps, 2))
     }
 
     /// What calls took beside their services goes to where it is spent. Among programs that share their processors that is mostly the
-    /// wake-up of either side's thread: half of it each. Between others of a machine the fastest calls show what their threads do
-    /// for them; what the rest took beyond is the wake-up of processors that were idle, during which nobody works: the latency of a link.
+    /// wake-up of either side's thread: half of it each. Between others of a machine threads do no more for a call than what those do
+    /// for whom the next one waits, or than the fastest calls show; what the rest took beyond is the wake-up of processors that were
+    /// idle, during which nobody works: the latency of a link.
     /// Calls between machines have these wake-ups too, and links have the rest, half each way.
     fn ways(&self, calls: &[&Recorded]) -> (DwellTimes, Vec<LinkRule>) {
         if let Some(dwell) = &self.options.dwell {
             return (dwell.clone(), Vec::new());
         }
         let beside = self.beside_services(calls);
+        let both_turn = self.turnaround(calls).map_or(Duration::MAX, |turnaround| 2 * turnaround);
         let (mut each, mut latencies) = (Vec::new(), Vec::new());
         for (ends, times) in beside.iter().filter(|(ends, _)| self.hosts.is_within(**ends)) {
-            let work_max = if ends.0 == ends.1 { Duration::MAX } else { tenth(times) };
+            let work_max = if ends.0 == ends.1 { Duration::MAX } else { tenth(times).min(both_turn) };
             let work: Vec<Duration> = times.iter().map(|time| *time.min(&work_max)).collect();
             latencies.push((*ends, mean(times).saturating_sub(mean(&work)) / 2));
             each.extend(work.into_iter().map(|time| time / 2));
@@ -769,6 +801,15 @@ fn are_alone(calls: &[&Recorded]) -> Vec<bool> {
     (0..calls.len()).map(|index| are_alone[outermost(index)]).collect()
 }
 
+/// A call that a thread served after another one.
+struct Turn {
+    call: usize,
+    /// The one before, and when it had ended.
+    before: usize,
+    ended: Time,
+    begins: Time,
+}
+
 /// What a servant did for one call.
 struct Demand {
     /// Its time without that of nested calls.
@@ -798,9 +839,13 @@ impl Demand {
 
 /// The time that a tenth of all do not exceed.
 fn tenth(times: &[Duration]) -> Duration {
-    let mut times = times.to_vec();
+    quantile(times.to_vec(), 10)
+}
+
+/// The time that one of so many equal parts of all does not exceed; zero of none.
+fn quantile(mut times: Vec<Duration>, parts: usize) -> Duration {
     times.sort_unstable();
-    times.get(times.len().div_ceil(10).saturating_sub(1)).copied().unwrap_or_default()
+    times.get(times.len().div_ceil(parts).saturating_sub(1)).copied().unwrap_or_default()
 }
 
 fn mean(times: &[Duration]) -> Duration {

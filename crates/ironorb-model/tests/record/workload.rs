@@ -347,6 +347,44 @@ fn waiting_for_a_servers_thread_is_no_part_of_a_wake_up() {
     assert_eq!(made("there").links[0].link.latency, ns((10 * 200 + 5 * 950) / 15 / 2));
 }
 
+/// Calls of two clients at a server with one thread. The second one waits, and begins 60 ns after the first one has ended: so long
+/// threads work for a call. The rest of what it takes is the wake-up of its client.
+#[test]
+fn threads_for_which_calls_wait_tell_what_they_do_for_each() {
+    // After the begin of a turn: when each begins, when its service does, and when it ends.
+    let moments = [(1, 0, 500, 1_800), (2, 100, 1_360, 2_660)];
+    let all = || (0..20).flat_map(|turn| moments.map(|moments| (turn, moments)));
+    let on = |id, program, processors: &str| super::Head {
+        processors: processors.to_owned(),
+        cores: 1,
+        ..head(id, program, "here")
+    };
+    let made = |processors: [&str; 2]| {
+        let client = written(&on(1, "client", processors[0]), |to| {
+            for (turn, (number, begin, _, end)) in all() {
+                let origin = super::Origin { thread: number, name: "caller" };
+                let seen = call(2 * turn + u64::from(number), turn * 100_000 + begin);
+                to.call(&super::CallSeen { origin, time_ns: end - begin, ..seen }).unwrap();
+            }
+        });
+        let server = written(&on(2, "server", processors[1]), |to| {
+            for (turn, (number, _, service, _)) in all() {
+                let number = 2 * turn + u64::from(number);
+                let of = Some(CallId { recording: 1, number });
+                let seen = served(number, of, turn * 100_000 + service);
+                to.served(&super::RequestSeen { time_ns: 800, ..seen }).unwrap();
+            }
+        });
+        workload(&read(&[&client, &server]), &WorkloadOptions::default()).scenario
+    };
+    // The faster half takes 560 beside its service and its wait.
+    let apart = made(["0", "1"]);
+    assert_eq!(apart.dwell.thread_switch, Spread::Fixed(ns(60)));
+    assert_eq!(apart.links[0].link.latency, ns((560 - 2 * 60) / 2));
+    // On one processor no other one wakes up.
+    assert_eq!(made(["0", "0"]).dwell.thread_switch, Spread::Fixed(ns(280)));
+}
+
 #[test]
 fn calls_that_meet_no_other_ones_tell_what_wake_ups_take() {
     let made = |alone: u64| {
