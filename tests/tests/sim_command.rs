@@ -4,6 +4,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use ironorb_tests::command::{Done, done, ironorb, programs_of, run};
 use serde_json::Value;
@@ -134,6 +137,13 @@ fn outputs_that_cannot_be_written_are_told_before_the_simulation() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let said = sim(&["run", scenario, "--json", &at("none/x.json")]).expect_failure(1);
     assert!(said.contains("cannot write") && said.contains("help: name a file in a folder"), "{said}");
+    let said = sim(&["run", scenario, "--json", &at("new"), "--csv", &at("./new")]).expect_failure(2);
+    assert!(said.contains("would be overwritten"), "{said}");
+    assert!(!Path::new(&at("new")).exists(), "an empty file is no result");
+    let linked = at("linked.toml");
+    fs::hard_link(&long, &linked).unwrap();
+    let said = sim(&["run", scenario, "--json", &linked]).expect_failure(2);
+    assert!(said.contains("would be overwritten"), "{said}");
     let (one, other) = (at("x"), at("./x"));
     let twice: [&[&str]; 4] = [
         &["run", scenario, "--json", &one, "--html", &other],
@@ -160,10 +170,17 @@ fn long_simulations_say_that_they_run() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let stderr = child.stderr.take().unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(stderr).read_line(&mut line);
+        tell.send(line)
+    });
+    let line = told.recv_timeout(Duration::from_secs(120));
     child.kill().unwrap();
     child.wait().unwrap();
+    let line = line.expect("a line within two minutes");
     assert!(line.contains("mm1: run 1 of 4 at most, ") && line.ends_with(" s so far\n"), "{line}");
 }
 

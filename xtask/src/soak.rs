@@ -22,7 +22,8 @@ const SIMULATED_SEEDS: &str = "IRONORB_SIM_SEEDS";
 /// Runs rounds until the time is over, or without end. What has begun is ended, so that it takes longer by a round at most; the
 /// first failure ends it.
 pub(crate) fn run(minutes: Option<u64>) -> Result<(), String> {
-    let end = minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let end = minutes
+        .and_then(|minutes| Instant::now().checked_add(Duration::from_secs(minutes.saturating_mul(60))));
     let mut round = 0;
     while round == 0 || end.is_none_or(|end| Instant::now() < end) {
         round += 1;

@@ -634,8 +634,10 @@ fn seeds() -> std::ops::Range<u64> {
     match number("IRONORB_TEST_SEED") {
         Some(seed) => seed..seed + 1,
         None => {
-            let (done, end) = (number("IRONORB_TEST_SEEDS_DONE"), number("IRONORB_TEST_SEEDS"));
-            200 * done.unwrap_or(0)..200 * end.unwrap_or(1)
+            let done = number("IRONORB_TEST_SEEDS_DONE").unwrap_or(0);
+            let end = number("IRONORB_TEST_SEEDS").unwrap_or(done + 1);
+            assert!(done < end, "IRONORB_TEST_SEEDS_DONE leaves no seeds");
+            200 * done..200 * end
         }
     }
 }

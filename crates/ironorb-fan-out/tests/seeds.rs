@@ -64,8 +64,10 @@ pub(crate) fn seeds(in_gate: u64) -> Range<u64> {
     match number("IRONORB_TEST_SEED") {
         Some(seed) => seed..seed + 1,
         None => {
-            let (done, end) = (number("IRONORB_TEST_SEEDS_DONE"), number("IRONORB_TEST_SEEDS"));
-            in_gate * done.unwrap_or(0)..in_gate * end.unwrap_or(1)
+            let done = number("IRONORB_TEST_SEEDS_DONE").unwrap_or(0);
+            let end = number("IRONORB_TEST_SEEDS").unwrap_or(done + 1);
+            assert!(done < end, "IRONORB_TEST_SEEDS_DONE leaves no seeds");
+            in_gate * done..in_gate * end
         }
     }
 }

@@ -445,7 +445,7 @@ fn a_class_has_the_priority_of_lanes_that_operations_call_for_it() {
         let text = SMALL.replace("[[classes]]", nested).replacen("name = \"get\"", calls, 1);
         text.replace("clients = 1", &format!("clients = 1\n{priority}"))
     };
-    check(&with(""), 17, "calls lanes that begin at priority 5, or operations do", "write `priority = 5`");
+    check(&with(""), 17, "calls lanes that begin at priority 5, or others do", "write `priority = 5`");
     check(&with("priority = 4"), 17, "begin at priority 5", "write `priority = 5`");
     assert!(scenario::read(&with("priority = 5"), "urgent").is_ok());
 }

@@ -155,7 +155,11 @@ impl Deployment {
                 .ok()
                 .and_then(|ports| port.checked_add(ports))
                 .filter(|port| *port < FIRST_EPHEMERAL_PORT)
-                .ok_or(ProgramsError::TooMany { what: "lanes on a host", most: LANES_MAX })?;
+                .ok_or(ProgramsError::TooMany {
+                    what: "lanes on a host",
+                    most: LANES_MAX,
+                    mend: "the number of lanes or servers there",
+                })?;
             let sizes = server.pools();
             for number in 0..scenario.hosts[server.hosts].count as usize {
                 let first_pool = (!sizes.is_empty()).then_some(pools.len());
@@ -396,7 +400,11 @@ fn check(scenario: &Scenario) -> Result<(), ProgramsError> {
     check_lanes(scenario)?;
     let hosts: u64 = scenario.hosts.iter().map(|group| u64::from(group.count)).sum();
     if hosts > HOSTS_MAX {
-        return Err(ProgramsError::TooMany { what: "hosts", most: HOSTS_MAX });
+        return Err(ProgramsError::TooMany {
+            what: "hosts",
+            most: HOSTS_MAX,
+            mend: "`count` of `[[hosts]]`",
+        });
     }
     let clients = scenario.classes.iter().map(|class| match class.arrivals {
         Arrivals::Closed { clients, .. } => u64::from(clients),
@@ -407,7 +415,11 @@ fn check(scenario: &Scenario) -> Result<(), ProgramsError> {
         of_each * u64::from(scenario.hosts[server.hosts].count)
     });
     if clients.chain(servers).sum::<u64>() > THREADS_MAX {
-        return Err(ProgramsError::TooMany { what: "threads of clients and pools", most: THREADS_MAX });
+        return Err(ProgramsError::TooMany {
+            what: "threads of clients and pools",
+            most: THREADS_MAX,
+            mend: "`clients` or `threads`",
+        });
     }
     Ok(())
 }

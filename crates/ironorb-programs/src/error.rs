@@ -39,13 +39,15 @@ pub enum ProgramsError {
     },
     /// The scenario has more of something than this level can run.
     #[error(
-        "the scenario has more {what} than the {most} that this level runs: lower `count`, `clients` or `threads`, or take level L0 or L1"
+        "the scenario has more {what} than the {most} that this level runs: lower {mend}, or take level L0 or L1"
     )]
     TooMany {
         /// Of what.
         what: &'static str,
         /// How many there may be.
         most: u64,
+        /// What to lower.
+        mend: &'static str,
     },
     /// Cycles follow each other, and take no time.
     #[error(

@@ -26,7 +26,11 @@ impl Ranks {
         all.dedup();
         match all.len() <= MOST {
             true => Ok(Some(Ranks(all))),
-            false => Err(ProgramsError::TooMany { what: "priorities", most: MOST as u64 }),
+            false => Err(ProgramsError::TooMany {
+                what: "priorities",
+                most: MOST as u64,
+                mend: "how many different `priority` there are",
+            }),
         }
     }
 }

@@ -157,7 +157,7 @@ impl Faults {
         drawn
     }
 
-    /// Each fault that may happen, with its mend. A clock goes wrong by as much as it may.
+    /// Each fault that may happen, with its mend. Clocks have here what they are wrong by at most; `draw` replaces it.
     fn pairs(&self) -> impl Iterator<Item = (Fault, Fault)> {
         let kills = self.kills.iter().map(|host| (Fault::Kill(host.clone()), Fault::Start(host.clone())));
         let crashes =
@@ -192,4 +192,28 @@ pub(crate) struct Planned {
     pub(crate) number: usize,
     pub(crate) at: Time,
     pub(crate) fault: Fault,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_go_wrong_either_way_and_are_set_right() {
+        const AT_MOST: Duration = Duration::from_secs(60);
+        let host = Host::for_test(1, "host");
+        let faults = Faults::within(Duration::ZERO..Duration::from_secs(1), 4).skewing([&host], AT_MOST);
+        let (mut ahead, mut behind, mut right) = (0, 0, 0);
+        for seed in 0..100 {
+            for (_, fault) in faults.draw(&mut Random::stream(seed, 0)) {
+                match fault {
+                    Fault::ClockAhead(_, by) if by.is_zero() => right += 1,
+                    Fault::ClockAhead(_, by) => ahead += usize::from(by < AT_MOST),
+                    Fault::ClockBehind(_, by) => behind += usize::from(by < AT_MOST),
+                    other => panic!("{other}"),
+                }
+            }
+        }
+        assert!(ahead > 50 && behind > 50 && right == ahead + behind, "{ahead} {behind} {right}");
+    }
 }

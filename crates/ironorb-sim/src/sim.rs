@@ -39,6 +39,11 @@ impl Host {
     pub(crate) fn id(&self) -> HostId {
         self.id
     }
+
+    #[cfg(test)]
+    pub(crate) fn for_test(number: usize, name: &str) -> Host {
+        Host { id: HostId(number), name: name.into() }
+    }
 }
 
 impl Sim {
@@ -109,7 +114,7 @@ impl Sim {
         inside(|state| state.costs = costs);
     }
 
-    /// Sets a host's clock of the day ahead of the others'. Its steady clock is right.
+    /// Sets a host's clock of the day ahead of the others', by a century at most. Its steady clock is right.
     pub fn set_clock_ahead(&mut self, host: &Host, ahead: Duration) {
         inside(|state| state.set_clock(host.id, ClockError::Ahead(ahead)));
     }

@@ -158,10 +158,10 @@ fn clocks_of_hosts_may_differ(sim: &mut Sim) {
 fn clocks_go_wrong_by_seed_and_are_set_right(sim: &mut Sim) {
     const AT_MOST: Duration = Duration::from_secs(60);
     let host = sim.host("host", || {});
-    let faults = Faults::within(Duration::ZERO..Duration::from_secs(5), 4).skewing([&host], AT_MOST);
-    sim.plan(&faults);
     let begin = sim.on(&host, SystemTime::now);
     let began = sim.elapsed();
+    let faults = Faults::within(Duration::ZERO..Duration::from_secs(5), 4).skewing([&host], AT_MOST);
+    sim.plan(&faults);
     let mut wrong = Duration::ZERO;
     while sim.elapsed() < Duration::from_secs(8) {
         sim.run_for(Duration::from_millis(100));

@@ -61,7 +61,7 @@ fn no_answer_is_older_than_its_lag(sim: &mut Sim) {
         sim.start(&front_end);
         front_ends.push(front_end);
     }
-    let faults = Faults::within(Duration::ZERO..Duration::from_secs(1), 3);
+    let faults = Faults::within(Duration::ZERO..Duration::from_secs(1), 7);
     let faults = faults.lasting(Duration::from_millis(1)..Duration::from_millis(500));
     let faults = faults.skewing(front_ends.iter().chain([&registry]), Duration::from_secs(3_600));
     sim.plan(&front_ends.iter().fold(faults, |faults, front_end| faults.cutting(&registry, front_end)));

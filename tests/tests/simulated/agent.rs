@@ -49,7 +49,7 @@ fn the_agent_lists_those_that_run(sim: &mut Sim) {
     let client = sim.host("client", || {});
     sim.start(&agent);
     servers.iter().for_each(|server| sim.start(server));
-    let faults = Faults::within(Duration::from_millis(500)..Duration::from_secs(6), 8);
+    let faults = Faults::within(Duration::from_millis(500)..Duration::from_secs(6), 11);
     let faults = faults.killing(&servers).crashing(&servers).killing([&agent]).crashing([&agent]);
     let faults = servers.iter().fold(faults, |faults, server| faults.cutting(&agent, server));
     let faults = faults.skewing(servers.iter().chain([&agent]), Duration::from_secs(3_600));

@@ -71,7 +71,7 @@ fn acknowledged_names_outlive_crashes(sim: &mut Sim) {
     let client = sim.host("client", || {});
     sim.start(&names);
     sim.run_for(Duration::from_millis(500));
-    let faults = Faults::within(Duration::ZERO..Duration::from_secs(3), 5);
+    let faults = Faults::within(Duration::ZERO..Duration::from_secs(3), 8);
     let faults = faults.skewing([&names, &client], Duration::from_secs(3_600));
     sim.plan(&faults.killing([&names]).crashing([&names]).cutting(&names, &client));
     let known: Arc<Mutex<Known>> = Arc::default();

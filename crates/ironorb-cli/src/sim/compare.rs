@@ -34,6 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if first.name == second.name {
         (first.name, second.name) = (before.display().to_string(), after.display().to_string());
     }
+    // Both have the seeds of the first.
+    second.seed = first.seed;
     check_files(&[before, after], outputs.files())?;
     let progress = Progress::begin();
     let run = |scenario: &Scenario, order| {

@@ -41,8 +41,11 @@ impl Progress {
         let is_pilot = matches!(scenario.warm_up, WarmUp::Found) && order.warm_up.is_zero() && number == 1;
         let run = if is_pilot {
             "the run that finds the warm-up".to_owned()
-        } else {
+        } else if number <= u64::from(max) {
             format!("run {number} of {max} at most")
+        } else {
+            // As often as the other one of two that are compared.
+            format!("run {number}")
         };
         self.shared.set(Some(format!("{part}{}: {run}", scenario.name)));
     }
@@ -72,8 +75,12 @@ impl Shared {
         while state.is_some() {
             let waited = self.ended.wait_timeout(state, EVERY).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
-            if let Some(run) = state.as_ref().filter(|run| !run.is_empty() && waited.1.timed_out()) {
+            let due = state.clone().filter(|run| !run.is_empty() && waited.1.timed_out());
+            if let Some(run) = due {
+                // Whoever does not read it must not keep the simulation from going on.
+                drop(state);
                 output::note(format_args!("{run}, {} s so far", began.elapsed().as_secs()));
+                state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             }
         }
     }

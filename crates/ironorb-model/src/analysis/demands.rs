@@ -188,7 +188,8 @@ type Executed = (usize, usize, Over);
 #[derive(Debug, Default)]
 struct Nested {
     length: Length,
-    resources: BTreeMap<Key, Resource>,
+    /// What they take of each resource, which has no demands yet.
+    demands: Vec<(Key, Resource, Demand)>,
     totals: Totals,
 }
 
@@ -478,15 +479,19 @@ impl<'a> Collector<'a> {
         self.stack.pop();
         let (resources, totals) =
             (mem::replace(&mut self.resources, around.0), mem::replace(&mut self.totals, around.1));
-        Ok(Nested { length, resources, totals })
+        let class = self.class;
+        let demands = resources.into_iter().map(|(key, mut resource)| {
+            let demand = mem::take(&mut resource.demands)[class];
+            (key, resource, demand)
+        });
+        Ok(Nested { length, demands: demands.collect(), totals })
     }
 
     fn add_nested(&mut self, nested: &Nested, often: f64) {
         let class = self.class;
-        for (key, of_one) in &nested.resources {
-            let Demand { seconds, copies_visited } = of_one.demands[class];
+        for (key, of_one, Demand { seconds, copies_visited }) in &nested.demands {
             let resource = self.resource(*key, &of_one.name, of_one.servers, of_one.copies);
-            note(resource, class, seconds * often, copies_visited);
+            note(resource, class, seconds * often, *copies_visited);
         }
         let Totals { calls, messages, octets } = nested.totals;
         self.totals.calls += calls * often;

@@ -13,7 +13,7 @@ pub struct Comparison {
     pub after: Experiment,
     /// What both have, in the order of the first.
     pub differences: Vec<Difference>,
-    /// What only one of them has, or has seen in only some of its runs: a line for each.
+    /// What only one of them has, or no two runs with the same seed have seen: a line for each.
     pub left_out: Vec<String>,
 }
 
@@ -66,11 +66,14 @@ pub fn compare<E>(
 fn differences(before: &Experiment, after: &Experiment) -> (Vec<Difference>, Vec<String>) {
     let mut all = Vec::new();
     let mut left_out = in_one_only(before, after);
-    let mut add = |of: &str, figure: &'static str, values: [Vec<f64>; 2]| {
+    let mut add = |of: &str, figure: &'static str, values: [Vec<Option<f64>>; 2]| {
+        // Of the runs with a seed both have seen it, or neither counts.
         let [first, second] = values;
-        if first.len() != second.len() {
+        let both = first.into_iter().zip(second).filter_map(|(first, second)| first.zip(second));
+        let (first, second): (Vec<f64>, Vec<f64>) = both.unzip();
+        if first.is_empty() {
             let figure = figure.split(' ').next().unwrap_or_default();
-            left_out.push(format!("the {figure} of {of}, which some runs have not seen"));
+            left_out.push(format!("the {figure} of {of}, which no two runs with the same seed have seen"));
             return;
         }
         let confidence = before.confidence;
@@ -98,7 +101,7 @@ fn differences(before: &Experiment, after: &Experiment) -> (Vec<Difference>, Vec
                     let seen = run.classes.iter().find(|class| class.name == name)?;
                     of(seen, run.span.as_secs_f64())
                 };
-                experiment.runs.iter().filter_map(class).collect()
+                experiment.runs.iter().map(class).collect()
             });
             add(name, figure, values);
         }
@@ -108,13 +111,13 @@ fn differences(before: &Experiment, after: &Experiment) -> (Vec<Difference>, Vec
             let used = |run: &Observations| {
                 run.resources.iter().find(|resource| resource.name == name).map(|it| it.utilisation)
             };
-            experiment.runs.iter().filter_map(used).collect()
+            experiment.runs.iter().map(used).collect()
         });
         add(name, "utilisation", values);
     }
     let octets = [before, after].map(|experiment| {
         let span = |run: &Observations| (run.span + experiment.warm_up).as_secs_f64();
-        experiment.runs.iter().map(|run| run.octets as f64 / span(run)).collect()
+        experiment.runs.iter().map(|run| Some(run.octets as f64 / span(run))).collect()
     });
     add("all links", "octets /s", octets);
     (all, left_out)

@@ -154,8 +154,8 @@ impl Experiment {
         let mut notes: Vec<String> = self.warm_up_note.iter().cloned().collect();
         if !without.is_empty() {
             notes.push(format!(
-                "no cycle of {} ended well while it was observed: raise `span`, or look for what keeps them in `failed` and in the \
-                 queues below",
+                "no cycle of {} ended well while it was observed: raise `span`, or `min` if they are rare, or look in `failed` and in \
+                 the queues for what keeps them",
                 without.join(", ")
             ));
         } else if !self.is_precise {

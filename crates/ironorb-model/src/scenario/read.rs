@@ -621,14 +621,18 @@ impl<'t> Reader<'t> {
                 self.problem(fields.at, "a class caches, and reads nothing", mend);
             }
         }
+        let daemons = mix.iter().filter_map(|weighted| match weighted.cycle {
+            Cycle::Job { daemon, .. } => Some(daemon),
+            Cycle::Calls(_) => None,
+        });
         let lowest = reached(mix.iter().flat_map(calls_of), servers);
-        let lowest = lowest.into_iter().filter_map(|server| servers[server].lanes.first());
+        let lowest = lowest.into_iter().chain(daemons).filter_map(|server| servers[server].lanes.first());
         if let Some(lane) = lowest.max_by_key(|lane| lane.priority)
             && priority.is_none_or(|priority| priority < lane.priority)
             && self.problems.is_empty()
         {
             let message = format!(
-                "the class calls lanes that begin at priority {}, or operations do for it",
+                "the class calls lanes that begin at priority {}, or others do for it",
                 lane.priority
             );
             self.problem(

@@ -14,6 +14,9 @@ pub(crate) struct HostId(pub(crate) usize);
 /// What clocks of the day show when a simulation begins: the first second of 2026, as everywhere.
 const FIRST_DATE: Duration = Duration::from_secs(1_767_225_600);
 
+/// No clock is further ahead.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// How far a clock of the day is off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ClockError {
@@ -34,7 +37,7 @@ pub(crate) struct Host {
     pub(crate) cores: u32,
     /// What it takes a processor to go from one thread to another; `None`: as everywhere.
     pub(crate) switch_time: Option<Duration>,
-    /// What its clock of the day has shown, or would have, when the simulation began. That of the host counts.
+    /// What its clock of the day has shown, or would have, when the simulation began. Of a process only that of its host counts.
     first_date: Duration,
     pub(crate) program: Option<Program>,
     pub(crate) is_up: bool,
@@ -103,7 +106,7 @@ impl State {
     pub(crate) fn set_clock(&mut self, host: HostId, error: ClockError) {
         let machine = self.machine(host);
         self.hosts[machine.0].first_date = match error {
-            ClockError::Ahead(by) => FIRST_DATE.saturating_add(by),
+            ClockError::Ahead(by) => FIRST_DATE + by.min(CENTURY),
             ClockError::Behind(by) => FIRST_DATE.saturating_sub(by),
         };
     }

@@ -48,8 +48,10 @@ pub fn seeds(given: Range<u64>) -> Vec<u64> {
         None => {
             let count = given.end - given.start;
             let of_times = |times: u64| given.start + count * times;
-            let (done, end) = (number("IRONORB_TEST_SEEDS_DONE"), number("IRONORB_TEST_SEEDS"));
-            (of_times(done.unwrap_or(0))..of_times(end.unwrap_or(1))).collect()
+            let done = number("IRONORB_TEST_SEEDS_DONE").unwrap_or(0);
+            let end = number("IRONORB_TEST_SEEDS").unwrap_or(done + 1);
+            assert!(done < end, "IRONORB_TEST_SEEDS_DONE leaves no seeds");
+            (of_times(done)..of_times(end)).collect()
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Change, NoTarget, Target};
 use crate::Observations;
 use crate::analysis::demands::{Recursion, demands};
-use crate::scenario::Scenario;
+use crate::scenario::{CORES_MAX, HostGroup, Scenario};
 
 /// How long a search may last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,11 @@ pub fn search<E>(
     for (cost, choices) in by_cost(changes, combinations) {
         let candidate = chosen(scenario, changes, &choices);
         let demanded = demands(&candidate)?;
+        let processors: u64 = candidate.hosts.iter().map(HostGroup::processors).sum();
+        let too_many = (processors > CORES_MAX)
+            .then(|| format!("it has {processors} processors, and a scenario has {CORES_MAX} at most"));
         let excluded = targets.iter().find_map(|target| target.excluded_by(&demanded));
-        if let Some(why) = excluded {
+        if let Some(why) = too_many.or(excluded) {
             outcome.tried.push(Tried { choices, cost, verdict: Verdict::Excluded(why) });
             continue;
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::{ACTIVE, HOLDING, LETTING_IN, PoaManager};
 use crate::base::lane::{self, LaneId};
 use crate::base::locks::{LockGuard, PiLock};
-use crate::base::sync::ThreadMark;
+use crate::base::sync::{ThreadMark, is_panicking};
 use crate::base::time::Time;
 use crate::poa::adapter::ParkedRequest;
 
@@ -93,7 +93,11 @@ struct EndsHeld<'m>(&'m PoaManager);
 
 impl Drop for EndsHeld<'_> {
     fn drop(&mut self) {
-        self.0.held().lock().end();
+        let mut held = self.0.held().lock();
+        held.end();
+        // The thread ends, and does not come back to be counted out.
+        held.workers -= usize::from(is_panicking());
+        drop(held);
         self.0.0.changed.changed();
     }
 }
