@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ironorb_model::scenario::{CORES_MAX, HostGroup};
+use ironorb_model::scenario::CORES_MAX;
 use ironorb_model::{Processor, ResourceObservations, SchedulingClass, ThreadId, Tick, Time, resources};
 
 use super::world::{Event, World};
@@ -29,7 +29,7 @@ pub(super) struct Thread {
 
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), MachinesError> {
-        if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
+        if self.scenario.processors() > CORES_MAX {
             return Err(MachinesError::TooMany {
                 what: "processors",
                 most: CORES_MAX,

@@ -18,7 +18,8 @@
 //! requests and replies tell them. Threads of this process keep theirs.
 //!
 //! The random numbers are those of [`ClientDraws`](ironorb_model::ClientDraws). Every segment's time, connection, direction
-//! and octets enter the digest, and the times at which segments arrive, calls end, and cycles begin and end. One run of one scenario and one seed is always the same.
+//! and octets enter the digest, and the times at which segments arrive, calls end, and cycles begin and end. One run of one
+//! scenario and one seed is always the same.
 //!
 //! Not simulated at this level, and refused ([`MachinesError`]): caching proxies, whose reads and updates wait on threads,
 //! and jobs.

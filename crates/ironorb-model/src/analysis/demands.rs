@@ -185,7 +185,7 @@ struct Collector<'a> {
 type Executed = (usize, usize, Over);
 
 /// What the calls take that an operation makes while it is executed once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Nested {
     length: Length,
     /// What they take of each resource, which has no demands yet.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::QueueingError;
 use super::world::{Event, Task, World};
-use crate::scenario::{CORES_MAX, HostGroup};
+use crate::scenario::CORES_MAX;
 use crate::{
     Processor, ResourceObservations, SchedulingClass, Stepping as _, ThreadId, Tick, Time, resources,
 };
@@ -20,7 +20,7 @@ pub(super) struct Host {
 
 impl World<'_> {
     pub(super) fn add_hosts(&mut self) -> Result<(), QueueingError> {
-        if self.scenario.hosts.iter().map(HostGroup::processors).sum::<u64>() > CORES_MAX {
+        if self.scenario.processors() > CORES_MAX {
             return Err(QueueingError::TooMany {
                 what: "processors",
                 most: CORES_MAX,

@@ -429,6 +429,11 @@ impl DwellTimes {
 }
 
 impl Scenario {
+    /// The processors of all its hosts; at most [`CORES_MAX`] can be simulated.
+    pub fn processors(&self) -> u64 {
+        self.hosts.iter().map(HostGroup::processors).sum()
+    }
+
     /// The name of a host, by its number over all groups: as `back`, or as `clients[3]` where its group has several.
     pub fn host_name(&self, host: u32) -> String {
         let mut number = host;

@@ -3,7 +3,7 @@
 use super::{Change, NoTarget, Target};
 use crate::Observations;
 use crate::analysis::demands::{Recursion, demands};
-use crate::scenario::{CORES_MAX, HostGroup, Scenario};
+use crate::scenario::{CORES_MAX, Scenario};
 
 /// How long a search may last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub fn search<E>(
     for (cost, choices) in by_cost(changes, combinations) {
         let candidate = chosen(scenario, changes, &choices);
         let demanded = demands(&candidate)?;
-        let processors: u64 = candidate.hosts.iter().map(HostGroup::processors).sum();
+        let processors = candidate.processors();
         let too_many = (processors > CORES_MAX)
             .then(|| format!("it has {processors} processors, and a scenario has {CORES_MAX} at most"));
         let excluded = targets.iter().find_map(|target| target.excluded_by(&demanded));
