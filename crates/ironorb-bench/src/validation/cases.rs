@@ -384,9 +384,9 @@ fn lags(row: &Row, profile: &Profile, _: &Validate) -> Result<Option<Vec<Foresee
 fn latency_line(options: &Validate) -> String {
     let ours = "latency --peers ironorb --invocations sii --modes twoway";
     match options.quick {
-        true => format!("{ours} --quick --repetitions 1 --types void,octet --units 64 --objects 1"),
+        true => format!("{ours} --quick --repetitions 1 --types void,octet --units 64 --objects 7"),
         false => format!(
-            "{ours} --types void,octet,long,struct --units 1,64,1024 --objects 1,100,500 --placements one-core,core-each \
+            "{ours} --types void,octet,long,struct --units 1,64,1024 --objects 7,300,500 --placements one-core,core-each \
              --repetitions 3"
         ),
     }

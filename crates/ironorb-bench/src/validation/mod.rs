@@ -1,9 +1,8 @@
 //! `ironorb sim validate`: what the simulator predicts by a profile, beside what is measured.
 //!
 //! Each case but one measures twice by a suite of `ironorb bench`, and simulates what each of its rows does. The measured side is the
-//! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case but two rows of
-//! `latency` (void calls to one and to 100 objects): these have other numbers of objects, other types, other mixes of operations and other
-//! numbers of clients.
+//! suite's own, or that of an earlier run ([`measured`]). What a profile was measured by (`calibration`) occurs in no case: these have
+//! other numbers of objects, other types, other mixes of operations and other numbers of clients.
 //! The last case has no profile: it records a system, and builds what it predicts from the recording (`deployment`).
 
 mod cases;
