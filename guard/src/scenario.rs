@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ironorb::cache::{Cell, ReadOptions};
 use ironorb::dynamic::{self, OperationDescription, Request};
-use ironorb::poa::{PoaError, PoaPolicies};
+use ironorb::poa::{IdAssignment, IdUniqueness, PoaError, PoaPolicies, RequestProcessing, ServantRetention};
 use ironorb::rt::{Priority, PriorityModel, RealTimeConfig, SchedulingPolicy};
 use ironorb::{
     Deferred, ExtentConfig, ExtentRange, LaneConfig, Orb, OrbBuilder, ServerConcurrency, TypedRef,
@@ -120,6 +120,8 @@ enum Server {
     DeclaredLane,
     /// Objects are elements of an extent.
     Extent,
+    /// One servant serves all objects, of which the adapter keeps nothing.
+    DefaultServant,
     /// A servant that gets a `Reply`, and answers within its upcall.
     DeferredServant,
     /// A servant that learns at run time which operation is called.
@@ -194,6 +196,7 @@ impl Scenario {
         Scenario::of("persistent", Call::Robin(Population { is_persistent: true, is_spread: false })),
         Scenario::of("persistent-spread", Call::Robin(Population { is_persistent: true, is_spread: true })),
         Scenario::of("elements", Call::Elements).to(Server::Extent),
+        Scenario::of("default-servant", Call::Void).to(Server::DefaultServant),
         Scenario::of("clock", Call::Clock),
         Scenario::of("cached-read", Call::Held(AtState::Read)),
         Scenario::of("write-untold", Call::Held(AtState::WriteUntold)),
@@ -376,6 +379,18 @@ impl Server {
                 let extent = poa.create_extent("elements", ELEMENTS, ExtentConfig::in_memory(), |_| 0_u32)?;
                 extent.serve::<PlainRef, _>(Elements(extent.clone()))?;
                 Ok(extent.reference::<PlainRef>(0)?.object().narrow_unchecked())
+            }
+            Server::DefaultServant => {
+                let policies = PoaPolicies {
+                    id_assignment: IdAssignment::User,
+                    id_uniqueness: IdUniqueness::Multiple,
+                    servant_retention: ServantRetention::NonRetain,
+                    request_processing: RequestProcessing::DefaultServant,
+                    ..PoaPolicies::PERSISTENT
+                };
+                let poa = poa.create_poa("default", None, policies)?;
+                poa.set_default_servant(ironorb::servant::<CountedRef, _>(Arc::new(servant)))?;
+                Ok(poa.create_reference_with_id("an object", CountedRef::REPOSITORY_ID)?.narrow_unchecked())
             }
             Server::DynamicServant => {
                 let id = poa.activate_object(dynamic::servant(Arc::new(Described)))?;

@@ -96,14 +96,33 @@ impl PoaInner {
         }
     }
 
-    /// Finds the servant of an active object, or of an element.
-    #[inline]
+    /// Finds the servant of an active object or of an element, and the default servant for other objects.
+    #[inline(always)] // a step of every call that finds its object anew
     fn find_at_once(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<(UpcallTarget, ServantHandle)> {
         if let Some(extent) = &self.extent {
             return self.find_element(&**extent, naming).ok();
         }
-        let (activation, servant) = self.find_active(naming)?;
-        Some((UpcallTarget::Slot(activation), servant))
+        if self.policies.retains()
+            && let Some((activation, servant)) = self.find_active(naming)
+        {
+            return Some((UpcallTarget::Slot(activation), servant));
+        }
+        match naming {
+            ObjectSelector::Id(id)
+                if self.policies.request_processing == RequestProcessing::DefaultServant =>
+            {
+                self.serve_by_default(id).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Has the default servant serve a request to an object.
+    #[inline(never)] // requests to active objects keep no registers for it
+    fn serve_by_default(self: &Arc<Self>, id: &[u8]) -> Result<(UpcallTarget, ServantHandle), Refusal> {
+        let servant = self.servant_by_default()?;
+        self.begin_use()?;
+        Ok((UpcallTarget::ByDefault(id.into()), self.keep(servant)))
     }
 
     /// Finds the servant of an element, if the element exists.
@@ -157,10 +176,7 @@ impl PoaInner {
                 if let Some(extent) = &self.extent {
                     return Ok(self.find_element(&**extent, naming)?);
                 }
-                let servant = self.servant_by_default()?;
-                self.begin_use()?;
-                let servant = self.keep(servant);
-                Ok((UpcallTarget::once(id, servant.clone(), Deactivation::Drop), servant))
+                Ok(self.serve_by_default(id.as_bytes())?)
             }
             RequestProcessing::ServantManager if self.policies.retains() => self.incarnate(&id),
             RequestProcessing::ServantManager => Ok(self.locate(id, operation)?),

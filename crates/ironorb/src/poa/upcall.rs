@@ -60,8 +60,10 @@ impl Deactivation {
 pub(super) enum UpcallTarget {
     /// In the slot of its object.
     Slot(Activation),
-    /// With its object, which exists for this request alone.
+    /// With its object, for which a servant locator has found a servant for this request alone.
     Once(Arc<RequestActivation>),
+    /// In its adapter, whose default servant serves the object with this id.
+    ByDefault(ObjectId),
     /// In its adapter, which is an extent: with this element.
     Element(ElementId),
 }
@@ -78,7 +80,7 @@ pub(super) struct RequestActivation {
 
 impl UpcallTarget {
     /// Makes an object for one request and counts the request. The adapter has counted the object with
-    /// [`PoaInner::come`].
+    /// [`PoaInner::begin_use`].
     pub(super) fn once(id: ObjectId, servant: ServantHandle, deactivation: Deactivation) -> UpcallTarget {
         let deactivation = Handoff::new(deactivation);
         UpcallTarget::Once(Arc::new(RequestActivation {
@@ -95,7 +97,7 @@ impl UpcallTarget {
             UpcallTarget::Once(object) => {
                 object.shares.fetch_add(1, Ordering::SeqCst);
             }
-            UpcallTarget::Element(_) => poa.use_again(),
+            UpcallTarget::ByDefault(_) | UpcallTarget::Element(_) => poa.use_again(),
         }
     }
 
@@ -104,7 +106,7 @@ impl UpcallTarget {
         let ended = match self {
             UpcallTarget::Slot(activation) => poa.objects.leave(*activation),
             UpcallTarget::Once(object) => object.leave(),
-            UpcallTarget::Element(_) => return poa.end_use(),
+            UpcallTarget::ByDefault(_) | UpcallTarget::Element(_) => return poa.end_use(),
         };
         if let Some(ended) = ended {
             poa.finish_deactivation(ended);
@@ -279,13 +281,14 @@ impl Upcall {
                 self.poa.objects.id_of(*activation).unwrap_or_else(|| ObjectId::from(""))
             }
             UpcallTarget::Once(object) => object.id.clone(),
+            UpcallTarget::ByDefault(id) => id.clone(),
             UpcallTarget::Element(id) => object_id_of(*id),
         }
     }
 
-    /// Whether the object is an element of an extent.
-    pub(super) fn is_to_element(&self) -> bool {
-        matches!(self.target, UpcallTarget::Element(_))
+    /// Whether the object has a slot in its adapter's map.
+    pub(super) fn is_to_active_object(&self) -> bool {
+        matches!(self.target, UpcallTarget::Slot(_))
     }
 
     /// The element of an extent that the request is to.

@@ -231,8 +231,8 @@ impl Adapter {
             object.forget();
             is_often
         });
-        // An element is found by its index, and no two requests are for the same one.
-        if !self.caches_requests || upcall.is_to_element() {
+        // Elements are found by their indices, and default servants without a look-up.
+        if !self.caches_requests || !upcall.is_to_active_object() {
             return;
         }
         let known = || {
