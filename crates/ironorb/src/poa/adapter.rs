@@ -343,6 +343,10 @@ impl Adapter {
     /// The next step on the way to a path. Takes a lock only where there is no adapter at the path.
     #[cold]
     fn next_step(&self, path: &[u8]) -> Step {
+        // It is asked for each reference that comes, and many an ORB only calls.
+        if !self.directory.has_been_used() {
+            return Step::Nowhere;
+        }
         match self.directory.at_path(path) {
             Some(found) => Step::Found(found),
             None => self.table.lock().next_step(&self.directory, path),
@@ -525,19 +529,21 @@ impl Adapter {
     }
 
     fn adapter_status(&self, key: &[u8]) -> AdapterStatus {
-        // An alias never leads to another alias.
-        let key = self.without_alias(key.to_vec());
-        let (found, naming, may_come) = match key::parse(&key) {
+        let (found, naming, may_come) = match key::parse(key) {
             ParsedKey::Slot { nonce, poa, object } if nonce == self.nonce => {
                 let found = self.directory.in_slot(poa);
                 (found, Some(ObjectSelector::Slot(object)), false)
             }
             ParsedKey::Slot { .. } => (None, None, false),
-            ParsedKey::Path { nonce, instance, path, id, .. } => {
-                let found = self.visible(path).filter(|found| found.accepts(nonce, instance));
-                (found, Some(ObjectSelector::Id(id)), true)
+            ParsedKey::Path { nonce, hint, instance, path, id } => {
+                let found = self.directory.at(hint, path).or_else(|| self.visible(path));
+                (found.filter(|found| found.accepts(nonce, instance)), Some(ObjectSelector::Id(id)), true)
             }
-            ParsedKey::Foreign => (None, None, true),
+            ParsedKey::Foreign => match self.directory.aliases.get(key) {
+                // An alias never leads to another alias.
+                Some(key) if key::parse(&key) != ParsedKey::Foreign => return self.adapter_status(&key),
+                _ => (None, None, true),
+            },
         };
         // The server may be starting, and the adapter may still come: see `find_or_wait_for_startup`.
         let root = || self.directory.at_path(ROOT_PATH).filter(|_| may_come);

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashbrown::HashTable;
 
@@ -20,6 +21,8 @@ pub(super) struct Directory {
     /// For each hint, one of the adapters that have it.
     by_hint: [PiLock<HashTable<Arc<PoaInner>>>; PARTS],
     by_path: SnapshotMap<Arc<[u8]>, Arc<PoaInner>>,
+    /// There is or was an adapter at a path.
+    has_been_used: AtomicBool,
     /// Keys of the application's choice, such as `NameService`, and the keys that they stand for.
     pub(super) aliases: SnapshotMap<Vec<u8>, Vec<u8>>,
     /// The adapter for keys that no adapter here has made.
@@ -62,6 +65,12 @@ impl Directory {
         self.by_path.get(path)
     }
 
+    /// Whether there is or was an adapter at any path. None is in the making before.
+    #[inline]
+    pub(super) fn has_been_used(&self) -> bool {
+        self.has_been_used.load(Ordering::Acquire)
+    }
+
     /// The generation of a slot.
     pub(super) fn generation(&self, index: u32) -> u32 {
         let (part, place) = place_of(index);
@@ -97,6 +106,7 @@ impl Directory {
     /// Makes an adapter visible at its path. Adapters with equal hints are rare, unless a peer seeks them. The second one is
     /// found by its path.
     pub(super) fn publish(&self, poa: &Arc<PoaInner>, replaced: &mut Replaced) {
+        self.has_been_used.store(true, Ordering::Release);
         keep(self.by_path.insert(poa.path().into(), poa.clone()), replaced);
         let hint = poa.hint();
         let mut adapters = self.part_of(hint).lock();
