@@ -42,9 +42,11 @@ impl Digest {
     /// Takes octets and their number.
     pub fn take_octets(&mut self, octets: &[u8]) {
         self.take(octets.len() as u64);
-        for piece in octets.chunks(8) {
+        let (words, rest) = octets.as_chunks();
+        words.iter().for_each(|word| self.take(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
             let mut word = [0; 8];
-            word[..piece.len()].copy_from_slice(piece);
+            word[..rest.len()].copy_from_slice(rest);
             self.take(u64::from_le_bytes(word));
         }
     }
