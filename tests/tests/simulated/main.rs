@@ -2,6 +2,7 @@
 //! own. `IRONORB_SIM_SEEDS=10000` runs more seeds of each test.
 
 mod agent;
+mod cached_reads;
 mod caches;
 mod capture;
 mod levels;

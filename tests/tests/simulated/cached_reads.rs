@@ -1,0 +1,193 @@
+//! A meter and a lever whose values outlive their server, and clients that hold them: whatever is killed, crashes, is cut off or has
+//! a wrong clock, no read of the meter is older than its lag, and none of the lever misses a write that has returned.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use ironorb::cache::{Cell, CellRef};
+use ironorb::poa::{IdAssignment, Lifespan};
+use ironorb::{Orb, PoaPolicies, SystemException, TypedRef as _};
+use ironorb_sim::{Faults, Sim, elapsed};
+use ironorb_tests::cached::{Lever, LeverRef, LeverState, Meter, MeterRef, MeterState};
+
+/// That of the meter's value.
+const LAG: Duration = Duration::from_secs(2);
+const END: Duration = Duration::from_secs(14);
+
+/// What is written to an attribute, 1 and 2 and so on, as on a disk that loses nothing.
+#[derive(Debug, Default)]
+struct Writes(Mutex<Written>);
+
+#[derive(Debug, Default)]
+struct Written {
+    begun: i32,
+    /// When writes have returned, with their values.
+    done: Vec<(Duration, i32)>,
+}
+
+impl Writes {
+    fn write(&self, write: impl FnOnce(i32)) {
+        let value = {
+            let mut written = self.0.lock().unwrap();
+            written.begun += 1;
+            written.begun
+        };
+        write(value);
+        self.0.lock().unwrap().done.push((elapsed(), value));
+    }
+
+    fn newest(&self) -> i32 {
+        self.0.lock().unwrap().begun
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().done.len()
+    }
+
+    /// Whether a read that began at this time may have given this value, if it may be so old.
+    fn may_give(&self, value: i32, began: Duration, lag: Duration) -> bool {
+        let written = self.0.lock().unwrap();
+        let old = began.checked_sub(lag);
+        let missed =
+            written.done.iter().any(|(at, newer)| old.is_some_and(|old| *at <= old) && *newer > value);
+        !missed && value <= written.begun
+    }
+}
+
+/// What all programs share.
+#[derive(Debug, Default)]
+struct World {
+    meter: Writes,
+    lever: Writes,
+    references: OnceLock<[String; 2]>,
+    reads: AtomicU64,
+}
+
+struct LastingMeter(Cell<MeterState>, Arc<World>);
+struct LastingLever(Cell<LeverState>, Arc<World>);
+
+impl Meter for LastingMeter {
+    fn cell(&self) -> CellRef<'_, MeterState> {
+        (&self.0).into()
+    }
+
+    fn set_factor(&self, _: f64) -> Result<(), SystemException> {
+        Ok(())
+    }
+
+    fn place(&self) -> Result<String, SystemException> {
+        Ok(String::new())
+    }
+
+    fn add(&self, _: i32) -> Result<(), SystemException> {
+        self.1.meter.write(|value| self.0.update(|mut state| *state.value_mut() = value));
+        Ok(())
+    }
+
+    fn add_later(&self, amount: i32) -> Result<(), SystemException> {
+        self.add(amount)
+    }
+
+    fn add_elsewhere(&self, _: i32) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+impl Lever for LastingLever {
+    fn cell(&self) -> CellRef<'_, LeverState> {
+        (&self.0).into()
+    }
+
+    fn set_value(&self, _: i32) -> Result<(), SystemException> {
+        self.1.lever.write(|value| self.0.update(|mut state| state.set_value(value)));
+        Ok(())
+    }
+}
+
+fn serve(world: &Arc<World>) {
+    let builder = Orb::builder().endpoint("iiop://:2810").unwrap();
+    let orb = builder.publish("server:2810").server_id("server").build().unwrap();
+    let policies = PoaPolicies {
+        lifespan: Lifespan::Persistent,
+        id_assignment: IdAssignment::User,
+        ..PoaPolicies::default()
+    };
+    let poa = orb.root_poa().create_poa("objects", None, policies).unwrap();
+    let meter = Cell::new(MeterState { value: world.meter.newest(), factor: 1.0 });
+    let meter: MeterRef = poa.activate_with_id("meter", LastingMeter(meter, world.clone())).unwrap();
+    let lever = Cell::new(LeverState { value: world.lever.newest() });
+    let lever: LeverRef = poa.activate_with_id("lever", LastingLever(lever, world.clone())).unwrap();
+    let _again = world.references.set([meter.object().to_ior_string(), lever.object().to_ior_string()]);
+    poa.manager().activate().unwrap();
+    orb.run().unwrap();
+}
+
+/// Does something again and again, with pauses of up to this time, until the end. What fails is not tried longer than a second.
+fn repeat(
+    seed: u64,
+    world: &World,
+    pause: Duration,
+    act: impl Fn(&MeterRef, &LeverRef) -> Result<(), SystemException>,
+) {
+    let orb = Orb::builder().no_endpoint().build().unwrap();
+    let [meter, lever] = world.references.get().unwrap();
+    let (meter, lever): (MeterRef, LeverRef) = (orb.resolve(meter).unwrap(), orb.resolve(lever).unwrap());
+    let mut random = fastrand::Rng::with_seed(seed);
+    while elapsed() < END {
+        let done = ironorb::with_timeout(Some(Duration::from_secs(1)), || act(&meter, &lever));
+        if let Err(e) = done {
+            println!("{e}");
+        }
+        std::thread::sleep(pause.mul_f64(random.f64()));
+    }
+}
+
+fn read(world: &World, meter: &MeterRef, lever: &LeverRef) -> Result<(), SystemException> {
+    let began = elapsed();
+    let value = lever.value()?;
+    assert!(
+        world.lever.may_give(value, began, Duration::ZERO),
+        "{value} of {:?}, read at {began:?}",
+        world.lever
+    );
+    let began = elapsed();
+    let value = meter.value()?;
+    assert!(world.meter.may_give(value, began, LAG), "{value} of {:?}, read at {began:?}", world.meter);
+    world.reads.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+#[ironorb_sim::test(seeds = 30)]
+fn cached_reads_keep_their_promises_through_new_lives(sim: &mut Sim) {
+    let world: Arc<World> = Arc::default();
+    let shared = world.clone();
+    let server = sim.host("server", move || serve(&shared));
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(500));
+    let seed = sim.seed();
+    let mut clients = Vec::new();
+    for number in 0..2 {
+        let shared = world.clone();
+        clients.push(sim.host(&format!("reader-{number}"), move || {
+            repeat(seed + number, &shared, Duration::from_millis(60), |meter, lever| {
+                read(&shared, meter, lever)
+            });
+        }));
+    }
+    let shared = world.clone();
+    clients.push(sim.host("writer", move || {
+        repeat(seed, &shared, Duration::from_millis(300), |meter, lever| {
+            meter.add(1)?;
+            lever.set_value(1)
+        });
+    }));
+    clients.iter().for_each(|client| sim.start(client));
+    let faults = Faults::within(Duration::ZERO..Duration::from_secs(11), 12);
+    let faults = faults.killing([&server]).crashing([&server]).killing(&clients).crashing(&clients);
+    let faults = faults.skewing(clients.iter().chain([&server]), Duration::from_secs(3_600));
+    sim.plan(&clients.iter().fold(faults, |faults, client| faults.cutting(&server, client)));
+    sim.run_for(END + Duration::from_secs(1));
+    let counts = (world.reads.load(Ordering::Relaxed), world.meter.count(), world.lever.count());
+    assert!(counts.0 > 100 && counts.1 > 10 && counts.2 > 10, "reads and writes: {counts:?}");
+}
