@@ -211,6 +211,45 @@ fn servants_of_other_lanes_are_dropped_by_a_thread_of_the_default_lane() {
     orb.shutdown(true).unwrap();
 }
 
+#[test]
+fn a_default_servant_that_is_replaced_during_a_request_of_another_lane_is_dropped_by_the_default_lane() {
+    /// Blocks its only request.
+    struct Blocks(Sender<()>, Mutex<Receiver<()>>, Told);
+    impl Unrelated for Blocks {
+        fn nothing(&self) -> Result<(), SystemException> {
+            self.0.send(()).unwrap();
+            let _may_go_on = self.1.lock().unwrap().recv();
+            self.2.nothing()
+        }
+    }
+    let orb = orb();
+    let policies = PoaPolicies {
+        lifespan: Lifespan::Persistent,
+        id_assignment: IdAssignment::User,
+        id_uniqueness: IdUniqueness::Multiple,
+        request_processing: RequestProcessing::DefaultServant,
+        ..PoaPolicies::default()
+    };
+    let poa = orb.root_poa().create_poa("default", None, policies).unwrap();
+    let (begin, begun) = channel();
+    let (end, may_end) = channel();
+    let (tell, told) = channel();
+    let blocks = Blocks(begin, Mutex::new(may_end), Told(tell));
+    poa.set_default_servant(ironorb::servant::<UnrelatedRef, _>(Arc::new(blocks))).unwrap();
+    let object: UnrelatedRef =
+        poa.create_reference_with_id("any", UnrelatedRef::REPOSITORY_ID).unwrap().narrow_unchecked();
+    thread::scope(|scope| {
+        scope.spawn(|| testing::in_lane(3, || object.nothing().unwrap()));
+        begun.recv_timeout(FOR_LONG).expect("the request begins");
+        poa.set_default_servant(ironorb::servant::<UnrelatedRef, _>(Arc::new(plain()))).unwrap();
+        assert!(told.try_recv().is_err(), "its request is in progress");
+        end.send(()).unwrap();
+    });
+    let by = told.recv_timeout(FOR_LONG).expect("the servant is dropped");
+    assert_eq!(by.as_deref(), Some("ironorb-drop"));
+    orb.shutdown(true).unwrap();
+}
+
 /// Enough calls to make a binding.
 const OFTEN: usize = 20;
 

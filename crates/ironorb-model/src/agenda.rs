@@ -44,10 +44,11 @@ impl<E> Agenda<E> {
     /// Takes the next event. The time is now that of the event.
     pub fn take_next(&mut self) -> Option<(Time, E)> {
         let Entry { at, event: number, .. } = self.order.pop()?;
-        let event = self.events[number].take()?;
+        let event = self.events[number].take();
+        debug_assert!(event.is_some(), "an event that is entered stands in its place");
         self.events.free(number);
         self.now = at;
-        Some((at, event))
+        Some((at, event?))
     }
 
     /// Lets time pass to `to`. Events that are due before must have been taken.

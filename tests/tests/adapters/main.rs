@@ -25,7 +25,7 @@ use ironorb::{
     TypedRef,
 };
 use ironorb_tests::testing::{Probe, ProbeRef};
-use ironorb_tests::{Probing, eventually};
+use ironorb_tests::{Hooked, Probing, eventually};
 
 fn server() -> Orb {
     Orb::builder().endpoint("iiop://127.0.0.1:0").unwrap().build().unwrap()
@@ -312,4 +312,58 @@ fn a_default_servant_serves_every_id() {
     poa.set_default_servant(ironorb::servant::<ProbeRef, _>(Arc::new(Probing::default()))).unwrap();
     assert_eq!(elsewhere(&client, &reference).whoami().unwrap(), "any");
     assert_eq!(reference.whoami().unwrap(), "any");
+}
+
+#[test]
+fn active_objects_go_before_the_default_servant_and_fall_to_it() {
+    let (server, client) = (server(), client());
+    let counting = || {
+        let count: Arc<AtomicUsize> = Arc::default();
+        let counted = count.clone();
+        let servant = Hooked::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        });
+        (servant, move || count.swap(0, Ordering::SeqCst))
+    };
+    for id_assignment in [IdAssignment::User, IdAssignment::System] {
+        let policies = PoaPolicies {
+            id_assignment,
+            id_uniqueness: IdUniqueness::Multiple,
+            request_processing: RequestProcessing::DefaultServant,
+            ..PoaPolicies::default()
+        };
+        let poa = server.root_poa().create_poa(&format!("{id_assignment:?}"), None, policies).unwrap();
+        let (default, by_default) = counting();
+        poa.set_default_servant(ironorb::servant::<ProbeRef, _>(Arc::new(default))).unwrap();
+        let (own, by_own) = counting();
+        let own = ironorb::servant::<ProbeRef, _>(Arc::new(own));
+        let (id, other) = match id_assignment {
+            IdAssignment::User => {
+                let id = ObjectId::from("an id of more octets than an ObjectId keeps in itself");
+                poa.activate_object_with_id(&id, own).unwrap();
+                (id, poa.create_reference_with_id("other", ProbeRef::REPOSITORY_ID).unwrap())
+            }
+            IdAssignment::System => {
+                (poa.activate_object(own).unwrap(), poa.create_reference(ProbeRef::REPOSITORY_ID).unwrap())
+            }
+        };
+        let active: ProbeRef = poa.id_to_reference(&id).unwrap().narrow_unchecked();
+        for (reference, is_active) in [(&active, true), (&other.narrow_unchecked(), false)] {
+            for reference in [reference.clone(), elsewhere(&client, reference)] {
+                (0..20).for_each(|_| reference.ping().unwrap());
+                let counts = (by_own(), by_default());
+                assert_eq!(counts, if is_active { (20, 0) } else { (0, 20) }, "{id_assignment:?}");
+            }
+        }
+        let remote = elsewhere(&client, &active);
+        remote.ping().unwrap();
+        assert_eq!(by_own(), 1);
+        poa.deactivate(&id).unwrap();
+        if id_assignment == IdAssignment::User {
+            (0..20).for_each(|_| remote.ping().unwrap());
+            assert_eq!((by_own(), by_default()), (0, 20), "the object is active no longer");
+            assert_eq!(remote.whoami().unwrap(), String::from_utf8_lossy(id.as_bytes()));
+        }
+    }
 }

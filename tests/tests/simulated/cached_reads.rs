@@ -13,7 +13,10 @@ use ironorb_tests::cached::{Lever, LeverRef, LeverState, Meter, MeterRef, MeterS
 
 /// That of the meter's value.
 const LAG: Duration = Duration::from_secs(2);
+/// Faults begin until 11 s.
 const END: Duration = Duration::from_secs(14);
+/// How often a reader reads before it pauses.
+const READS: usize = 5;
 
 /// What is written to an attribute, 1 and 2 and so on, as on a disk that loses nothing.
 #[derive(Debug, Default)]
@@ -27,13 +30,14 @@ struct Written {
 }
 
 impl Writes {
-    fn write(&self, write: impl FnOnce(i32)) {
-        let value = {
-            let mut written = self.0.lock().unwrap();
-            written.begun += 1;
-            written.begun
-        };
-        write(value);
+    /// The number of the next write.
+    fn begin(&self) -> i32 {
+        let mut written = self.0.lock().unwrap();
+        written.begun += 1;
+        written.begun
+    }
+
+    fn end(&self, value: i32) {
         self.0.lock().unwrap().done.push((elapsed(), value));
     }
 
@@ -81,7 +85,11 @@ impl Meter for LastingMeter {
     }
 
     fn add(&self, _: i32) -> Result<(), SystemException> {
-        self.1.meter.write(|value| self.0.update(|mut state| *state.value_mut() = value));
+        let written = self.0.update(|mut state| {
+            *state.value_mut() = self.1.meter.begin();
+            *state.value_mut()
+        });
+        self.1.meter.end(written);
         Ok(())
     }
 
@@ -100,7 +108,12 @@ impl Lever for LastingLever {
     }
 
     fn set_value(&self, _: i32) -> Result<(), SystemException> {
-        self.1.lever.write(|value| self.0.update(|mut state| state.set_value(value)));
+        let written = self.0.update(|mut state| {
+            let next = self.1.lever.begin();
+            state.set_value(next);
+            next
+        });
+        self.1.lever.end(written);
         Ok(())
     }
 }
@@ -143,18 +156,19 @@ fn repeat(
     }
 }
 
+/// Reads both, some times.
 fn read(world: &World, meter: &MeterRef, lever: &LeverRef) -> Result<(), SystemException> {
-    let began = elapsed();
-    let value = lever.value()?;
-    assert!(
-        world.lever.may_give(value, began, Duration::ZERO),
-        "{value} of {:?}, read at {began:?}",
-        world.lever
-    );
-    let began = elapsed();
-    let value = meter.value()?;
-    assert!(world.meter.may_give(value, began, LAG), "{value} of {:?}, read at {began:?}", world.meter);
-    world.reads.fetch_add(1, Ordering::Relaxed);
+    for _ in 0..READS {
+        let began = elapsed();
+        let value = lever.value()?;
+        let is_right = world.lever.may_give(value, began, Duration::ZERO);
+        assert!(is_right, "{value} of {:?}, read at {began:?}", world.lever);
+        let began = elapsed();
+        let value = meter.value()?;
+        let is_right = world.meter.may_give(value, began, LAG);
+        assert!(is_right, "{value} of {:?}, read at {began:?}", world.meter);
+        world.reads.fetch_add(2, Ordering::Relaxed);
+    }
     Ok(())
 }
 
@@ -170,7 +184,7 @@ fn cached_reads_keep_their_promises_through_new_lives(sim: &mut Sim) {
     for number in 0..2 {
         let shared = world.clone();
         clients.push(sim.host(&format!("reader-{number}"), move || {
-            repeat(seed + number, &shared, Duration::from_millis(60), |meter, lever| {
+            repeat(seed ^ number, &shared, Duration::from_millis(60), |meter, lever| {
                 read(&shared, meter, lever)
             });
         }));
@@ -184,10 +198,13 @@ fn cached_reads_keep_their_promises_through_new_lives(sim: &mut Sim) {
     }));
     clients.iter().for_each(|client| sim.start(client));
     let faults = Faults::within(Duration::ZERO..Duration::from_secs(11), 12);
+    let faults = faults.lasting(Duration::from_millis(1)..Duration::from_secs(1));
     let faults = faults.killing([&server]).crashing([&server]).killing(&clients).crashing(&clients);
     let faults = faults.skewing(clients.iter().chain([&server]), Duration::from_secs(3_600));
     sim.plan(&clients.iter().fold(faults, |faults, client| faults.cutting(&server, client)));
     sim.run_for(END + Duration::from_secs(1));
-    let counts = (world.reads.load(Ordering::Relaxed), world.meter.count(), world.lever.count());
-    assert!(counts.0 > 100 && counts.1 > 10 && counts.2 > 10, "reads and writes: {counts:?}");
+    let (reads, sent) = (world.reads.load(Ordering::Relaxed), sim.counts().messages);
+    assert!(reads > 1_000 && sent < reads, "{reads} reads, {sent} messages: most of them come from caches");
+    let writes = (world.meter.count(), world.lever.count());
+    assert!(writes.0 > 10 && writes.1 > 10, "{writes:?} writes have returned");
 }

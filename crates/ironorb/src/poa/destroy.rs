@@ -247,9 +247,7 @@ impl PoaInner {
         let DeactivatedObject { id, servant, deactivation } = ended;
         match deactivation {
             Deactivation::Drop => {
-                if self.policies.retains() {
-                    self.objects.open().release(&servant);
-                }
+                self.objects.open().release(&servant);
                 self.discard(Some(servant));
             }
             Deactivation::LeaveToAdapter => self.discard(Some(servant)),

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::base::config::ServerConcurrency;
 use crate::base::gate::{Gate, GateGuard};
+use crate::base::lane::{LaneId, current_lane};
 use crate::base::lease::Activation;
 use crate::poa::servant::servant_panicked;
 use crate::poa::servant::{Servant, ServantHandle};
@@ -107,22 +108,37 @@ impl PoaInner {
         {
             return Some((UpcallTarget::Slot(activation), servant));
         }
-        match naming {
-            ObjectSelector::Id(id)
-                if self.policies.request_processing == RequestProcessing::DefaultServant =>
-            {
-                self.serve_by_default(id).ok()
-            }
+        match self.policies.request_processing {
+            RequestProcessing::DefaultServant => self.find_default(naming),
             _ => None,
         }
     }
 
-    /// Has the default servant serve a request to an object.
+    /// Finds the default servant for an object that is not active.
     #[inline(never)] // requests to active objects keep no registers for it
+    fn find_default(self: &Arc<Self>, naming: ObjectSelector<'_>) -> Option<(UpcallTarget, ServantHandle)> {
+        match naming {
+            ObjectSelector::Id(id) => self.serve_by_default(id),
+            ObjectSelector::Slot(slot) => self.serve_by_default(self.objects.id_in_slot(slot)?.as_bytes()),
+        }
+        .ok()
+    }
+
+    /// Has the default servant serve a request to an object.
     fn serve_by_default(self: &Arc<Self>, id: &[u8]) -> Result<(UpcallTarget, ServantHandle), Refusal> {
         let servant = self.servant_by_default()?;
         self.begin_use()?;
         Ok((UpcallTarget::ByDefault(id.into()), self.keep(servant)))
+    }
+
+    /// Has the default lane drop a servant that is the default one no longer: a request of another lane may have kept it alive.
+    #[inline]
+    pub(super) fn let_go_of_replaced(&self, servant: &ServantHandle) {
+        let is_default =
+            |now: Option<&Arc<dyn Servant>>| now.is_some_and(|now| now.address() == servant.address());
+        if current_lane() != LaneId::DEFAULT && !self.default_servant.with(is_default) {
+            self.discard(Some(servant.clone()));
+        }
     }
 
     /// Finds the servant of an element, if the element exists.

@@ -102,11 +102,14 @@ impl UpcallTarget {
     }
 
     #[inline]
-    fn leave(&self, poa: &Arc<PoaInner>) {
+    fn leave(&self, poa: &Arc<PoaInner>, servant: &ServantHandle) {
         let ended = match self {
             UpcallTarget::Slot(activation) => poa.objects.leave(*activation),
             UpcallTarget::Once(object) => object.leave(),
-            UpcallTarget::ByDefault(_) | UpcallTarget::Element(_) => return poa.end_use(),
+            UpcallTarget::ByDefault(_) | UpcallTarget::Element(_) => {
+                poa.let_go_of_replaced(servant);
+                return poa.end_use();
+            }
         };
         if let Some(ended) = ended {
             poa.finish_deactivation(ended);
@@ -190,6 +193,8 @@ impl PoaInner {
 /// hold the single-thread lock.
 pub(crate) struct UpcallShare {
     poa: Arc<PoaInner>,
+    /// A default servant may be replaced meanwhile.
+    servant: ServantHandle,
     target: UpcallTarget,
     stripe: Stripe,
 }
@@ -326,7 +331,7 @@ impl Upcall {
 impl Drop for Upcall {
     #[inline]
     fn drop(&mut self) {
-        self.target.leave(&self.poa);
+        self.target.leave(&self.poa, &self.servant);
         self.poa.manager.leave(self.stripe);
         if self.poa.policies.thread != ThreadModel::OrbControl {
             self.poa.release_single_thread();
@@ -356,14 +361,15 @@ impl UpcallShare {
             // Both counts are above 0 as long as the upcall lasts, so no state needs to be checked.
             upcall.target.enter_again(&upcall.poa);
             let stripe = upcall.poa.manager.enter_again();
-            UpcallShare { poa: upcall.poa.clone(), target: upcall.target.clone(), stripe }
+            let (poa, servant) = (upcall.poa.clone(), upcall.servant.clone());
+            UpcallShare { poa, servant, target: upcall.target.clone(), stripe }
         })
     }
 }
 
 impl Drop for UpcallShare {
     fn drop(&mut self) {
-        self.target.leave(&self.poa);
+        self.target.leave(&self.poa, &self.servant);
         self.poa.manager.leave(self.stripe);
     }
 }
