@@ -53,7 +53,7 @@ impl PoaInner {
     }
 
     /// Passes a request through the manager to its servant, if that needs no wait. `None` when the manager
-    /// does not admit it at once, the object is not active, or its thread matters. Never waits.
+    /// does not admit it at once, the object has no servant yet, or its thread matters. Never waits.
     #[inline]
     pub(crate) fn begin_upcall_now(self: Arc<Self>, naming: ObjectSelector<'_>) -> Option<Upcall> {
         if self.policies.thread != ThreadModel::OrbControl {

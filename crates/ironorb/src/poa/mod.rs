@@ -135,7 +135,8 @@ pub(crate) struct PoaInner {
     waiting: AtomicUsize,
     /// A [`LifecycleState`].
     life: AtomicU8,
-    /// What a destruction waits for: the number of objects being incarnated or deactivated, and of children.
+    /// What a destruction waits for: the number of objects being incarnated or deactivated, of requests to objects that are not
+    /// active, and of children.
     leaving: AtomicUsize,
     /// Objects to be etherealised when the last request is done.
     doomed: PiLock<Vec<(ObjectId, ServantHandle)>>,

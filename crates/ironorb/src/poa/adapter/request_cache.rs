@@ -231,7 +231,7 @@ impl Adapter {
             object.forget();
             is_often
         });
-        // Elements are found by their indices, and default servants without a look-up.
+        // Elements are found by their indices, default servants without a look-up, and locators are asked for each request.
         if !self.caches_requests || !upcall.is_to_active_object() {
             return;
         }
