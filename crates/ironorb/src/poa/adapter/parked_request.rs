@@ -27,7 +27,7 @@ pub(crate) struct ParkedRequest {
 /// Where the reply goes.
 enum ReplyDestination {
     Request {
-        later: Later,
+        later: Box<Later>,
         code_sets: TransmissionCodeSets,
         deadline: Deadline,
         told: ToldPriority,
@@ -46,7 +46,7 @@ impl ParkedRequest {
         responder: &Responder<'_>,
         orb: &Arc<dyn AdapterHost>,
     ) -> Option<ParkedRequest> {
-        let later = responder.later_outside_upcall()?;
+        let later = Box::new(responder.later_outside_upcall()?);
         let slots = responder.interception().map(|_| FreshSlots::of_this_thread());
         Some(ParkedRequest {
             message: message.clone(),
@@ -165,6 +165,7 @@ impl ParkedRequest {
                     carried_out.is_ok()
                 });
                 if let Some(later) = later {
+                    let later = Box::new(later);
                     let slots = has_slots.then(FreshSlots::of_this_thread);
                     self.place = Some(ReplyDestination::Request { later, code_sets, deadline, told, slots });
                 }
