@@ -1,8 +1,8 @@
 //! How the concurrency models differ: which threads exist, and which calls wait for others.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use ironorb::{Orb, ServerConcurrency, SystemException, TypedRef};
@@ -52,8 +52,12 @@ fn a_reactor_runs_every_servant_on_one_thread() {
 
 const HYBRID: &str = "ironorb-hybrid";
 
+/// Held by the tests with such threads: an ORB's status lists those of all ORBs of the process.
+static HAS_HYBRID_THREADS: Mutex<()> = Mutex::new(());
+
 #[test]
 fn the_first_connections_of_a_hybrid_server_keep_their_threads() {
+    let _alone = HAS_HYBRID_THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let seen: std::sync::Arc<Mutex<Option<String>>> = Default::default();
     let last = seen.clone();
     let servant = Hooked::new(move || {
@@ -87,11 +91,13 @@ fn the_first_connections_of_a_hybrid_server_keep_their_threads() {
         is_own
     });
     orb.shutdown(true).unwrap();
+    eventually("all threads end", || threads_called(&orb, HYBRID) == 0);
 }
 
 /// One test, because it counts threads by their names.
 #[test]
 fn a_hybrid_server_has_threads_for_busy_connections_only() {
+    let _alone = HAS_HYBRID_THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     const CONNECTIONS: usize = 200;
     let mut builder = Orb::builder().concurrency(ServerConcurrency::Hybrid { threads_max: 64 });
     // A thread that helps where a servant looks blocked is beyond the limit, and a machine that stands still for a while
