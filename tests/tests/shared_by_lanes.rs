@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ironorb::poa::{
-    AdapterActivator, IdAssignment, IdUniqueness, Lifespan, ManagerState, PoaPolicies, RequestProcessing,
-};
+use ironorb::poa::{AdapterActivator, IdUniqueness, ManagerState, PoaPolicies, RequestProcessing};
 use ironorb::testing::{self, Point};
 use ironorb::{InvocationPolicies, Orb, Poa, Rebind, SystemException, SystemExceptionKind, TypedRef};
 use ironorb_tests::testing::{Unrelated, UnrelatedRef};
@@ -90,26 +88,28 @@ fn requests_find_their_adapters_while_another_lane_makes_one() {
     orb.shutdown(true).unwrap();
 }
 
+fn set_default(poa: &Poa, servant: impl Unrelated) {
+    poa.set_default_servant(ironorb::servant::<UnrelatedRef, _>(Arc::new(servant))).unwrap();
+}
+
+/// An adapter with a default servant, and one of the objects that it serves.
+fn served_by_default(orb: &Orb, servant: impl Unrelated) -> (Poa, UnrelatedRef) {
+    let policies = PoaPolicies {
+        id_uniqueness: IdUniqueness::Multiple,
+        request_processing: RequestProcessing::DefaultServant,
+        ..PoaPolicies::PERSISTENT
+    };
+    let poa = orb.root_poa().create_poa("default", None, policies).unwrap();
+    set_default(&poa, servant);
+    let object = poa.create_reference_with_id("any", UnrelatedRef::REPOSITORY_ID).unwrap();
+    (poa, object.narrow_unchecked())
+}
+
 #[test]
 fn requests_reach_a_default_servant_while_another_lane_replaces_it() {
     let orb = orb();
-    let policies = PoaPolicies {
-        lifespan: Lifespan::Persistent,
-        id_assignment: IdAssignment::User,
-        id_uniqueness: IdUniqueness::Multiple,
-        request_processing: RequestProcessing::DefaultServant,
-        ..PoaPolicies::default()
-    };
-    let poa = orb.root_poa().create_poa("default", None, policies).unwrap();
-    let servant = || ironorb::servant::<UnrelatedRef, _>(Arc::new(plain()));
-    poa.set_default_servant(servant()).unwrap();
-    let object: UnrelatedRef =
-        poa.create_reference_with_id("any", UnrelatedRef::REPOSITORY_ID).unwrap().narrow_unchecked();
-    let passed = passes(
-        Point::SnapshotChange,
-        || poa.set_default_servant(servant()).unwrap(),
-        || object.nothing().unwrap(),
-    );
+    let (poa, object) = served_by_default(&orb, plain());
+    let passed = passes(Point::SnapshotChange, || set_default(&poa, plain()), || object.nothing().unwrap());
     assert!(passed, "a call waits for the thread that sets the default servant");
     orb.shutdown(true).unwrap();
 }
@@ -223,25 +223,15 @@ fn a_default_servant_that_is_replaced_during_a_request_of_another_lane_is_droppe
         }
     }
     let orb = orb();
-    let policies = PoaPolicies {
-        lifespan: Lifespan::Persistent,
-        id_assignment: IdAssignment::User,
-        id_uniqueness: IdUniqueness::Multiple,
-        request_processing: RequestProcessing::DefaultServant,
-        ..PoaPolicies::default()
-    };
-    let poa = orb.root_poa().create_poa("default", None, policies).unwrap();
     let (begin, begun) = channel();
     let (end, may_end) = channel();
     let (tell, told) = channel();
     let blocks = Blocks(begin, Mutex::new(may_end), Told(tell));
-    poa.set_default_servant(ironorb::servant::<UnrelatedRef, _>(Arc::new(blocks))).unwrap();
-    let object: UnrelatedRef =
-        poa.create_reference_with_id("any", UnrelatedRef::REPOSITORY_ID).unwrap().narrow_unchecked();
+    let (poa, object) = served_by_default(&orb, blocks);
     thread::scope(|scope| {
         scope.spawn(|| testing::in_lane(3, || object.nothing().unwrap()));
         begun.recv_timeout(FOR_LONG).expect("the request begins");
-        poa.set_default_servant(ironorb::servant::<UnrelatedRef, _>(Arc::new(plain()))).unwrap();
+        set_default(&poa, plain());
         assert!(told.try_recv().is_err(), "its request is in progress");
         end.send(()).unwrap();
     });

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use ironorb::cache::{Cell, CellRef};
-use ironorb::poa::{IdAssignment, Lifespan};
 use ironorb::{Orb, PoaPolicies, SystemException, TypedRef as _};
 use ironorb_sim::{Faults, Sim, elapsed};
 use ironorb_tests::cached::{Lever, LeverRef, LeverState, Meter, MeterRef, MeterState};
@@ -121,12 +120,7 @@ impl Lever for LastingLever {
 fn serve(world: &Arc<World>) {
     let builder = Orb::builder().endpoint("iiop://:2810").unwrap();
     let orb = builder.publish("server:2810").server_id("server").build().unwrap();
-    let policies = PoaPolicies {
-        lifespan: Lifespan::Persistent,
-        id_assignment: IdAssignment::User,
-        ..PoaPolicies::default()
-    };
-    let poa = orb.root_poa().create_poa("objects", None, policies).unwrap();
+    let poa = orb.root_poa().create_poa("objects", None, PoaPolicies::PERSISTENT).unwrap();
     let meter = Cell::new(MeterState { value: world.meter.newest(), factor: 1.0 });
     let meter: MeterRef = poa.activate_with_id("meter", LastingMeter(meter, world.clone())).unwrap();
     let lever = Cell::new(LeverState { value: world.lever.newest() });

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ironorb::poa::{IdAssignment, Lifespan};
 use ironorb::{Orb, PoaPolicies, TypedRef as _};
 use ironorb_model::{queueing, scenario};
 use ironorb_sim::Sim;
@@ -20,12 +19,7 @@ fn serve(told: &OnceLock<[String; 2]>) {
         .server_id("meters")
         .build()
         .unwrap();
-    let policies = PoaPolicies {
-        lifespan: Lifespan::Persistent,
-        id_assignment: IdAssignment::User,
-        ..PoaPolicies::default()
-    };
-    let poa = orb.root_poa().create_poa("objects", None, policies).unwrap();
+    let poa = orb.root_poa().create_poa("objects", None, PoaPolicies::PERSISTENT).unwrap();
     poa.manager().activate().unwrap();
     let meter = |id: &[u8]| -> MeterRef { poa.activate_with_id(id.to_vec(), Counting::default()).unwrap() };
     told.set([b"12345678", b"12345679"].map(|id| meter(id).object().to_ior_string())).unwrap();
