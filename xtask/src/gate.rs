@@ -329,8 +329,10 @@ const LONGEST: [&str; 3] = [INTEROP, END_TO_END, "ironorb-tests::abuse"];
 /// again with the plain compiler.
 fn checks() -> [(&'static str, Command); 3] {
     let deny = ["--", "-D", "warnings"];
-    // All packages are named, lest Cargo choose other features for their dependencies: only the command is checked anew.
-    let default_command = ["clippy", "--quiet", "--workspace", "--bin=ironorb", "--locked"];
+    // All packages are named, and a test, lest Cargo choose other features for their dependencies: only the command is checked
+    // anew.
+    let default_command =
+        ["clippy", "--quiet", "--workspace", "--bin=ironorb", "--test=too_many", "--locked"];
     [
         (
             "lints",
