@@ -113,6 +113,31 @@ fn bounds_say_which_resource_is_full_first() {
     assert_eq!(json["classes"][0]["mean_s"]["expected"], serde_json::Value::Null);
 }
 
+/// The bounds know that nested calls hold two of the threads; mean values by themselves do not.
+#[test]
+fn nothing_is_expected_beyond_the_bounds_and_what_links_do_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+        span = "1 s"
+        hosts = [{ name = "a" }, { name = "b", cores = 2 }]
+        links = [{ between = ["a", "b"], loss = "10 %", outages = [{ from = "1 s", until = "2 s" }] }]
+        servers = [{ name = "s", hosts = "b", threads = 1, operations = [
+            { name = "x", demand = "1 ms", calls = [{ call = "s.y" }] },
+            { name = "y", demand = "1 ms" },
+        ] }]
+        classes = [{ name = "c", hosts = "a", clients = 2, mix = [{ calls = [{ call = "s.x" }] }] }]
+    "#;
+    let nested = file(&folder, text);
+    let json: serde_json::Value =
+        serde_json::from_str(&sim("bounds", &nested, &["--json"]).expect()).unwrap();
+    let [rate, mean] = ["throughput_per_s", "mean_s"].map(|figure| &json["classes"][0][figure]);
+    assert!(rate["expected"].as_f64() <= rate["upper"].as_f64() && rate["upper"].is_f64(), "{json}");
+    assert!(mean["expected"].as_f64() >= mean["lower"].as_f64() && mean["lower"].is_f64(), "{json}");
+    let left_out = json["left_out"].to_string();
+    assert!(left_out.contains("link a - b: it has outages"), "{left_out}");
+    assert!(left_out.contains("link a - b: it loses packets"), "{left_out}");
+}
+
 #[test]
 fn a_scenario_is_exported_as_a_layered_queueing_network() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Classes: when cycles begin, what they do, and how long they take.
 
 use ironorb_model::scenario::{self, Arrivals, Class, Cycle};
-use ironorb_model::{ClientDraws, CycleDraws, Happening, Time, Turns};
+use ironorb_model::{ClassObservations, ClientDraws, CycleDraws, Happening, Time, Turns};
 
 use super::calls::Caller;
 use super::world::{Event, World};
@@ -182,6 +182,14 @@ impl World<'_> {
             self.cycles[cycle].times = 0;
         }
         self.end_cycle(cycle);
+    }
+
+    /// How long ago the cycles began that are under way.
+    pub(super) fn observe_unfinished(&self, now: Time, classes: &mut [ClassObservations]) {
+        for CycleState { client, began, .. } in self.cycles.iter() {
+            let class = self.clients[*client as usize].class;
+            classes[class as usize].leave_unfinished(now.since(*began));
+        }
     }
 
     fn end_cycle(&mut self, cycle: u32) {

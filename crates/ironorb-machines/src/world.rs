@@ -194,9 +194,11 @@ impl<'s> World<'s> {
         self.observe_pools(now, &mut resources);
         self.locks.observe(self.scenario, now, &mut resources);
         self.links.observe(self.scenario, now, &mut resources);
+        let mut classes = self.classes.clone();
+        self.observe_unfinished(now, &mut classes);
         Observations {
             span: now.since(self.observed_from),
-            classes: self.classes.clone(),
+            classes,
             resources,
             messages: self.messages,
             octets: self.octets,

@@ -389,7 +389,9 @@ fn compare_with_queues(scenario: &Scenario, seed: u64) {
     let counts = |seen: &Observations| (seen.calls, seen.messages, seen.octets);
     assert_eq!(counts(&machines), counts(&queues), "{} {seed}", scenario.name);
     for (machines, queues) in machines.classes.iter().zip(&queues.classes) {
-        let seen = |of: &ClassObservations| (of.name.clone(), of.completed, of.failed, of.response_ns);
+        let seen = |of: &ClassObservations| {
+            (of.name.clone(), of.completed, of.failed, of.response_ns, of.unfinished.clone())
+        };
         assert_eq!(seen(machines), seen(queues), "{} {seed}", scenario.name);
     }
     let resources = |seen: Observations| -> Vec<_> {

@@ -37,7 +37,9 @@ pub use draws::{CallSteps, ClientDraws, CycleDraws, DrawnCall, Turns};
 pub use link::{LinkState, Stream};
 pub use links::{LinkEnd, LinkNumber, Links};
 pub use load::Load;
-pub use observations::{BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations};
+pub use observations::{
+    BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations, Times,
+};
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, ThreadId, Tick};
 pub use random::Random;

@@ -67,12 +67,12 @@ impl LinkState {
         self.messages += 1;
         self.octets += octets;
         let leaves = if closed.is_empty() { now } else { self.leave(closed, now) };
+        self.note_queue(now);
         if link.bandwidth.is_none() && !is_uncertain(link) {
             let packets = packets_of(link, octets);
             self.wire_octets += octets + packets * u64::from(link.packet_overhead);
             return stream.arrive(leaves + link.latency);
         }
-        self.note_queue(now);
         let arrival = if is_uncertain(link) {
             self.send_packets(link, now, octets)
         } else {
@@ -95,9 +95,10 @@ impl LinkState {
     /// Forgets what was observed, and observes from now on.
     pub fn restart_observation(&mut self, now: Time) {
         self.began = now;
-        self.note_queue(now);
+        self.forget_started(now);
         let backlog = self.free_at.since(now).as_nanos() as u64;
-        (self.busy_ns, self.waiting_ns) = (backlog, 0);
+        // What waits now is observed from now on.
+        (self.busy_ns, self.waiting_ns) = (backlog, self.still_to_wait(now));
         self.waiting_max = self.starts.len() as u32;
         (self.messages, self.octets, self.wire_octets) = (0, 0, 0);
     }
@@ -109,7 +110,7 @@ impl LinkState {
         ResourceObservations {
             name,
             utilisation: self.busy_ns.saturating_sub(backlog) as f64 / span,
-            queue_mean: self.waiting_ns as f64 / span,
+            queue_mean: self.waiting_ns.saturating_sub(self.still_to_wait(now)) as f64 / span,
             queue_max: u64::from(self.waiting_max),
             octets: self.octets,
         }
@@ -170,16 +171,25 @@ impl LinkState {
         self.free_at
     }
 
-    /// A message is about to be sent: it waits if the link is busy.
+    /// A message is about to be sent: it waits if the link is busy, or if nothing passes it.
     fn note_queue(&mut self, now: Time) {
-        while self.starts.front().is_some_and(|start| *start <= now) {
-            self.starts.pop_front();
-        }
         if self.free_at > now {
+            self.forget_started(now);
             self.starts.push_back(self.free_at);
             self.waiting_ns += self.free_at.since(now).as_nanos() as u64;
             self.waiting_max = self.waiting_max.max(self.starts.len() as u32);
         }
+    }
+
+    fn forget_started(&mut self, now: Time) {
+        while self.starts.front().is_some_and(|start| *start <= now) {
+            self.starts.pop_front();
+        }
+    }
+
+    /// How long those that wait now will still do so, all together.
+    fn still_to_wait(&self, now: Time) -> u64 {
+        self.starts.iter().map(|start| start.since(now).as_nanos() as u64).sum()
     }
 }
 
@@ -245,6 +255,24 @@ mod tests {
         assert_eq!((seen.utilisation, seen.queue_max, seen.octets), (1_351.0 / 5_205.0, 1, 1_151));
         assert_eq!(seen.queue_mean, 200.0 / 5_205.0);
         assert_eq!(state.wire_octets(), 1_351);
+    }
+
+    #[test]
+    fn what_an_outage_holds_waits_with_or_without_a_bound() {
+        for bandwidth in [None, Some(8_000_000_000_000)] {
+            let link = Link { bandwidth, ..LINK };
+            let (mut state, mut stream) = (state(), Stream::default());
+            let closed = [Duration::from_micros(100)..Duration::from_micros(1_000)];
+            for now in [150, 200, 250] {
+                state.send(&link, &closed, at(now), 0, &mut stream);
+            }
+            // Three wait from their times until 300: 150, 100 and 50 us.
+            let seen = state.observe(at(300), "link".to_owned());
+            assert_eq!((seen.queue_max, (seen.queue_mean * 100.0).round()), (3, 100.0), "{bandwidth:?}");
+            state.restart_observation(at(300));
+            let seen = state.observe(at(500), "link".to_owned());
+            assert_eq!((seen.queue_max, seen.queue_mean.round()), (3, 3.0), "{bandwidth:?}");
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What a run has shown.
 
 mod hand_over;
+mod times;
 
 use std::time::Duration;
-
-use hdrhistogram::Histogram;
 
 use crate::Digest;
 
 pub use hand_over::HandOverError;
+pub use times::Times;
 
 /// What a run of one scenario with one seed has shown after its warm-up.
 #[derive(Debug, Clone)]
@@ -40,14 +40,16 @@ pub struct ClassObservations {
     pub completed: u64,
     /// Cycles that ended with an exception.
     pub failed: u64,
-    /// Response times of cycles, in nanoseconds.
-    pub response: Histogram<u64>,
-    /// The sum of these times, in nanoseconds. The histogram's own mean is rounded.
+    /// Response times of cycles.
+    pub response: Times,
+    /// The sum of these times, in nanoseconds. Their own mean is rounded.
     pub response_ns: u128,
+    /// How long ago cycles began that had not ended at the end, those that began before the observation among them.
+    pub unfinished: Times,
     /// The response times in the order in which cycles ended, from the beginning of the run on.
     pub series: BatchMeans,
-    /// How old what cached reads returned was, in nanoseconds; empty without caches.
-    pub staleness: Histogram<u64>,
+    /// How old what cached reads returned was; empty without caches.
+    pub staleness: Times,
     /// Reads that a cache answered.
     pub cache_hits: u64,
     /// Reads that asked the server although the class caches.
@@ -65,10 +67,11 @@ impl ClassObservations {
             name,
             completed: 0,
             failed: 0,
-            response: histogram(),
+            response: Times::default(),
             response_ns: 0,
+            unfinished: Times::default(),
             series: BatchMeans::default(),
-            staleness: histogram(),
+            staleness: Times::default(),
             cache_hits: 0,
             cache_misses: 0,
             cache_probes: 0,
@@ -80,8 +83,18 @@ impl ClassObservations {
     pub fn complete(&mut self, response: Duration) {
         let ns = u64::try_from(response.as_nanos()).unwrap_or(u64::MAX);
         self.completed += 1;
-        self.response.saturating_record(ns);
+        self.response.record(ns);
         self.response_ns += u128::from(ns);
+    }
+
+    /// At the end of a run: a cycle that began so long ago has not ended.
+    pub fn leave_unfinished(&mut self, age: Duration) {
+        self.unfinished.record(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Cycles that had not ended at the end, and had taken longer by then than any that ended: what keeps them may keep them for ever.
+    pub fn overdue(&self) -> Times {
+        self.unfinished.beyond(self.response.max())
     }
 
     /// The mean response time of the cycles that ended; zero if none did.
@@ -96,14 +109,9 @@ impl ClassObservations {
         (self.cache_hits, self.cache_misses) = (0, 0);
         (self.cache_probes, self.cache_probes_carried) = (0, 0);
         self.response.reset();
+        self.unfinished.reset();
         self.staleness.reset();
     }
-}
-
-/// Up to 10 hours, to three digits.
-fn histogram() -> Histogram<u64> {
-    const LONGEST_NS: u64 = 36_000_000_000_000;
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("bounds that fit")
 }
 
 /// What one resource has done.

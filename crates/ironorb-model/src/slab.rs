@@ -38,6 +38,13 @@ impl<T> Slab<T> {
         self.free.push(number);
     }
 
+    /// Those that there are now, in the order of their numbers. Takes time and memory for all that there have been at a time.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let mut is_free = vec![false; self.places.len()];
+        self.free.iter().for_each(|number| is_free[*number as usize] = true);
+        self.places.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(thing, _)| thing)
+    }
+
     /// How many there are now.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {

@@ -50,6 +50,31 @@ fn an_experiment_ends_when_it_knows_enough() {
     assert_eq!(experiment(&wide).digest, quick.digest);
 }
 
+/// What is sent while nothing passes is neither an end nor a failure: the report says that it is there.
+#[test]
+fn cycles_that_have_not_ended_are_told() {
+    let text = r#"
+        span = "2 s"
+        hosts = [{ name = "a" }, { name = "b" }]
+        links = [{ between = ["a", "b"], outages = [{ from = "1 s", until = "9 s", kind = "hold" }] }]
+        replications = { min = 2, max = 2 }
+        servers = [{ name = "s", hosts = "b", operations = [{ name = "op", demand = "1 ms" }] }]
+        classes = [{ name = "c", hosts = "a", between = "10 ms", mix = [{ calls = [{ call = "s.op" }] }] }]
+    "#;
+    let held = [experiment(&scenario::read(text, "held").unwrap()[0])];
+    let origin = Origin { level: queueing::LEVEL.to_owned(), commit: "abc123".to_owned() };
+    let said = report::experiments_text(&held, &origin);
+    assert!(said.contains("200 cycles of c had not ended at the end, beside 198 that did"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&report::experiments_json(&held, &origin)).unwrap();
+    let json = &json["experiments"][0];
+    assert_eq!(json["classes"][0]["unfinished"], 202);
+    assert!(json["classes"][0]["oldest_unfinished_s"].as_f64() > Some(0.9), "{json}");
+    assert!(json["notes"][0].as_str().unwrap().contains("had not ended"), "{json}");
+    assert!(report::experiments_csv(&held, &origin).contains(",c,unfinished,101,0"));
+    let link = json["resources"].as_array().unwrap().iter().find(|it| it["name"] == "link a -> b").unwrap();
+    assert!(link["queue_max"]["mean"].as_f64() > Some(90.0), "{link}");
+}
+
 #[test]
 fn what_never_ends_is_no_precise_figure() {
     let origin = Origin { level: queueing::LEVEL.to_owned(), commit: "abc123".to_owned() };

@@ -1,10 +1,10 @@
 //! What the programs of a scenario tell each other and the simulation beside the wire: what was drawn for a call, and what
 //! happens. All of them are threads of one process of the system, of which one runs at a time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ironorb_model::scenario::Scenario;
-use ironorb_model::{ClassObservations, CycleDraws, DrawnCall};
+use ironorb_model::{ClassObservations, CycleDraws, DrawnCall, Time};
 use ironorb_sim::Sender;
 
 use crate::ProgramsError;
@@ -57,6 +57,8 @@ struct Place {
 pub(crate) struct Board {
     places: Vec<Place>,
     pub(crate) classes: Vec<ClassObservations>,
+    /// By class: when the cycles began that are under way, and how many at each time.
+    under_way: Vec<BTreeMap<Time, u32>>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) locks: Locks,
     /// Calls that have been begun.
@@ -71,11 +73,37 @@ impl Board {
         Board {
             places: Vec::new(),
             classes: classes.collect(),
+            under_way: scenario.classes.iter().map(|_| BTreeMap::new()).collect(),
             pools,
             locks: Locks::of(scenario),
             calls: 0,
             stopped: None,
         }
+    }
+
+    pub(crate) fn begin_cycle(&mut self, class: usize, at: Time) {
+        *self.under_way[class].entry(at).or_default() += 1;
+    }
+
+    pub(crate) fn end_cycle(&mut self, class: usize, began: Time) {
+        if let Some(count) = self.under_way[class].get_mut(&began) {
+            *count -= 1;
+            if *count == 0 {
+                self.under_way[class].remove(&began);
+            }
+        }
+    }
+
+    /// What classes have seen, at the end.
+    pub(crate) fn observe_classes(&self, end: Time) -> Vec<ClassObservations> {
+        let mut classes = self.classes.clone();
+        for (class, under_way) in classes.iter_mut().zip(&self.under_way) {
+            // What begins at the last moment does so at all levels.
+            for (began, count) in under_way.range(..=end) {
+                (0..*count).for_each(|_| class.leave_unfinished(end.since(*began)));
+            }
+        }
+        classes
     }
 
     pub(crate) fn add_caller(&mut self) -> CallerNumber {

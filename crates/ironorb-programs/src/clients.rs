@@ -120,6 +120,7 @@ impl Client {
         let kind = draws.choose(class, turn);
         // Jobs have been refused.
         let Some(Cycle::Calls(calls)) = class.mix.get(kind).map(|weighted| &weighted.cycle) else { return };
+        self.deployment.board().begin_cycle(self.class, began);
         let have_results = self.caller.call_all(self.class, calls, &mut draws, turns);
         self.deployment.end_cycle(self.class, began, have_results);
     }

@@ -107,7 +107,7 @@ pub(crate) fn run(
     digest.take(sim.digest());
     Ok(Observations {
         span: scenario.span,
-        classes: board.classes.clone(),
+        classes: board.observe_classes(deployment.end()),
         resources: deployment.observe(sim, &hosts, &board),
         messages: counts.messages - before.messages,
         octets: counts.octets - before.octets,
@@ -192,6 +192,11 @@ impl Deployment {
         })
     }
 
+    /// The last moment that is observed.
+    fn end(&self) -> Time {
+        self.observed_from + self.scenario.span
+    }
+
     /// The scenario's time.
     pub(crate) fn now(&self) -> Time {
         self.time_at(ironorb_sim::elapsed())
@@ -234,11 +239,13 @@ impl Deployment {
     /// A cycle has ended.
     pub(crate) fn end_cycle(&self, class: usize, began: Time, has_results: bool) {
         let now = self.now();
-        if now > self.observed_from + self.scenario.span {
+        if now > self.end() {
             return;
         }
         let is_observed = now >= self.observed_from;
-        let seen = &mut self.board().classes[class];
+        let mut board = self.board();
+        board.end_cycle(class, began);
+        let seen = &mut board.classes[class];
         if !has_results {
             seen.failed += u64::from(is_observed);
             return;

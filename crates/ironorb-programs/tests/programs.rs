@@ -33,6 +33,7 @@ fn expect_equal([queued, programs]: &[Observations; 2]) {
     for (ours, theirs) in programs.classes.iter().zip(&queued.classes) {
         assert_eq!(ours.response_ns, theirs.response_ns, "{}", ours.name);
         assert_eq!(ours.response, theirs.response, "{}", ours.name);
+        assert_eq!(ours.unfinished, theirs.unfinished, "{}", ours.name);
     }
     let names = |seen: &Observations| -> Vec<String> {
         seen.resources.iter().map(|resource| resource.name.clone()).collect()
@@ -80,7 +81,11 @@ fn links_with_outages(sim: &mut Sim) {
         retransmit_after = "3 ms"
         outages = [{ from = "40.5 ms", until = "55 ms", kind = "hold" }, { from = "100.8 ms", until = "110 ms" }]
     "#;
-    let seen = both(sim, text, Duration::ZERO);
+    let mut seen = both(sim, text, Duration::ZERO);
+    // At L2 what an outage holds waits at its host, and in no queue of the link.
+    let link = seen[0].resources.iter_mut().find(|it| it.name == "link a -> b").unwrap();
+    assert_eq!(link.queue_max, 1);
+    (link.queue_mean, link.queue_max) = (0.0, 0);
     expect_equal(&seen);
     // The client thinks when the link is held and when it is cut. It thinks first: the call that is held begins at 40.8 ms.
     let longest = seen[0].classes[0].response.max();

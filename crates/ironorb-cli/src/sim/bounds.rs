@@ -97,7 +97,7 @@ impl Report<'_> {
             let _ = writeln!(text, "  {:>10} x  {}", rate(saturation.factor), saturation.resource);
         }
         if !self.demands.deviations.is_empty() {
-            let _ = writeln!(text, "\nwhat the expectation leaves out (the bounds hold):");
+            let _ = writeln!(text, "\nwhat the expectation leaves out, but for its bounds, which hold:");
             for deviation in &self.demands.deviations {
                 let _ = writeln!(text, "  {deviation}");
             }
@@ -105,10 +105,14 @@ impl Report<'_> {
         text
     }
 
-    /// Cycles a second and their mean response time.
+    /// Cycles a second and their mean response time. Mean value analysis knows neither threads nor locks; where it expects what they
+    /// exclude, the bound itself is the best that is known.
     fn expected(&self, class: usize) -> (f64, f64) {
         let solved = &self.expected.chains[class];
-        self.forked.unwrap_or((solved.throughput, solved.response))
+        let (throughput, response) = self.forked.unwrap_or((solved.throughput, solved.response));
+        let within = |value: f64, Bounds { lower, upper }: Bounds| value.max(lower).min(upper.max(lower));
+        let of = &self.classes[class];
+        (within(throughput, of.throughput), within(response, of.response))
     }
 
     fn to_json(&self) -> serde_json::Value {

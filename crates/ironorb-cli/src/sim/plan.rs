@@ -76,7 +76,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let limits = Limits { simulations_max: arguments.simulations, ..Limits::default() };
     let outcome = search(&scenario, &plan.changes, &plan.targets, limits, simulate).map_err(failure)?;
     let best = outcome.best(&scenario, &plan.changes).filter(|_| !arguments.no_growth);
-    let grown = best.map(|best| growth(&best, &plan.targets, simulate)).transpose();
+    // A load under which calls pile up or wait for each other for ever is no failure: it keeps no target.
+    let loaded = |scenario: &Scenario| match simulate(scenario) {
+        Err(QueueingError::Unstable { .. } | QueueingError::Halt(_)) => Ok(Vec::new()),
+        other => other,
+    };
+    let grown = best.map(|best| growth(&best, &plan.targets, loaded)).transpose();
     drop(progress);
     // What was found is told whatever becomes of more load.
     let growth = grown.as_ref().ok().and_then(Option::as_ref);
@@ -107,7 +112,7 @@ fn failure(error: SearchError<QueueingError>) -> Failure {
     }
 }
 
-/// Runs of a scenario at level L0. One in which more and more calls pile up is no failure: it keeps no target.
+/// Runs of a scenario at level L0.
 fn simulate(
     scenario: &Scenario,
     replications: Option<u32>,
@@ -121,11 +126,7 @@ fn simulate(
         begins(&scenario, order);
         queueing::run(&scenario, order.seed, order.warm_up)
     });
-    match experiment {
-        Ok(experiment) => Ok(experiment.runs),
-        Err(QueueingError::Unstable { .. }) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    experiment.map(|experiment| experiment.runs)
 }
 
 struct Report<'a> {
@@ -138,7 +139,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn to_text(&self, all: bool) -> String {
         let tried = &self.outcome.tried;
-        let is_simulated = |it: &&Tried| matches!(it.verdict, Verdict::Simulated(_));
+        let is_simulated = |it: &&Tried| !matches!(it.verdict, Verdict::Excluded(_));
         let simulated = tried.iter().filter(is_simulated).count();
         let mut text = format!(
             "{} (level {}): {} combinations; {} excluded by bounds, {simulated} simulated\n",
@@ -156,6 +157,9 @@ impl Report<'_> {
         }
         if let Some(last) = tried.last().filter(|_| self.outcome.found) {
             let _ = writeln!(text, "\nthe cheapest that keeps the targets, for {}:", rate(last.cost));
+            if last.choices.is_empty() {
+                text.push_str("  as it is\n");
+            }
             for (change, choice) in self.plan.changes.iter().zip(&last.choices) {
                 let _ = writeln!(text, "  {} = {}", change.name, change.choices[*choice].label);
             }
@@ -177,6 +181,7 @@ impl Report<'_> {
     fn verdict(&self, tried: &Tried) -> String {
         match &tried.verdict {
             Verdict::Excluded(why) => format!("excluded: {why}"),
+            Verdict::Stopped(why) => format!("not kept: {why}"),
             Verdict::Simulated(values) => {
                 let value = |(target, (value, is_kept)): (&Target, &(Option<f64>, bool))| {
                     let value = value.map_or("none ended".to_owned(), |value| target.in_words(value));
@@ -234,6 +239,7 @@ impl Report<'_> {
                 self.plan.changes.iter().zip(&it.choices).map(choice).collect();
             match &it.verdict {
                 Verdict::Excluded(why) => json!({ "cost": it.cost, "choices": choices, "excluded": why }),
+                Verdict::Stopped(why) => json!({ "cost": it.cost, "choices": choices, "stopped": why }),
                 Verdict::Simulated(values) => {
                     let value = |(target, (value, is_kept)): (&Target, &(Option<f64>, bool))| json!({ "target": target.to_string(), "value": value, "kept": is_kept });
                     let values: Vec<_> = self.plan.targets.iter().zip(values).map(value).collect();

@@ -139,6 +139,7 @@ pub fn demands(scenario: &Scenario) -> Result<Demands, Recursion> {
         classes.push(collector.class(class)?);
     }
     collector.note_servers();
+    collector.note_links();
     let resources = collector
         .resources
         .into_iter()
@@ -910,6 +911,27 @@ impl Collector<'_> {
                 part(),
                 "its jobs fork and join; mean value analysis takes their parts one after the other",
             );
+        }
+    }
+
+    fn note_links(&mut self) {
+        let scenario = self.scenario;
+        let named = |(from, to): (usize, usize)| {
+            format!("link {} - {}", scenario.hosts[from].name, scenario.hosts[to].name)
+        };
+        let rules =
+            scenario.links.iter().map(|rule| (named(rule.between), &rule.link, !rule.outages.is_empty()));
+        let all = rules.chain([("links without a rule".to_owned(), &scenario.default_link, false)]);
+        for (part, link, has_outages) in all {
+            if has_outages {
+                self.deviation(part.clone(), "it has outages; what they hold up or lose is left out");
+            }
+            if link.loss > 0.0 || link.reorder > 0.0 {
+                self.deviation(
+                    part,
+                    "it loses packets or has them overtaken; the time until they are there is left out",
+                );
+            }
         }
     }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::{BatchMeans, ClassObservations, Observations, ResourceObservations, histogram};
+use super::{BatchMeans, ClassObservations, Observations, ResourceObservations, Times};
 use crate::Digest;
 
 /// What was handed over cannot be read.
@@ -40,6 +39,7 @@ struct Class {
     response: Counts,
     /// The higher half, and the lower one.
     response_ns: (u64, u64),
+    unfinished: Counts,
     series: Series,
     staleness: Counts,
     cache_hits: u64,
@@ -65,8 +65,12 @@ struct Resource {
     octets: u64,
 }
 
-/// The values of a histogram, and how often each came.
-type Counts = Vec<(u64, u64)>;
+#[derive(Debug, Serialize, Deserialize)]
+struct Counts {
+    /// Times, and how often each came.
+    times: Vec<(u64, u64)>,
+    longest: u64,
+}
 
 impl Observations {
     /// A text for [`from_text`](Self::from_text), in one line of JSON.
@@ -112,6 +116,7 @@ impl Class {
             failed: seen.failed,
             response: counts_of(&seen.response),
             response_ns: ((seen.response_ns >> 64) as u64, seen.response_ns as u64),
+            unfinished: counts_of(&seen.unfinished),
             series: Series {
                 size: *size,
                 batches: batches.iter().map(|(mean, at)| (mean.to_bits(), *at)).collect(),
@@ -136,15 +141,16 @@ impl Class {
             name: self.name,
             completed: self.completed,
             failed: self.failed,
-            response: histogram_of(&self.response, "response")?,
+            response: times_of(&self.response, "response")?,
             response_ns: u128::from(high) << 64 | u128::from(low),
+            unfinished: times_of(&self.unfinished, "unfinished")?,
             series: BatchMeans {
                 size,
                 batches: batches.into_iter().map(|(mean, at)| (f64::from_bits(mean), at)).collect(),
                 open_sum: f64::from_bits(open_sum),
                 open_count,
             },
-            staleness: histogram_of(&self.staleness, "staleness")?,
+            staleness: times_of(&self.staleness, "staleness")?,
             cache_hits: self.cache_hits,
             cache_misses: self.cache_misses,
             cache_probes: self.cache_probes,
@@ -175,16 +181,13 @@ impl Resource {
     }
 }
 
-fn counts_of(histogram: &Histogram<u64>) -> Counts {
-    histogram.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
+fn counts_of(times: &Times) -> Counts {
+    let counted = times.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value()));
+    Counts { times: counted.collect(), longest: times.max() }
 }
 
-fn histogram_of(counts: &Counts, name: &'static str) -> Result<Histogram<u64>, HandOverError> {
-    let mut all = histogram();
-    for (value, count) in counts {
-        all.record_n(*value, *count).map_err(|_| HandOverError::Range(name))?;
-    }
-    Ok(all)
+fn times_of(counts: &Counts, name: &'static str) -> Result<Times, HandOverError> {
+    Times::of_counts(&counts.times, counts.longest).ok_or(HandOverError::Range(name))
 }
 
 #[cfg(test)]
@@ -196,6 +199,7 @@ mod tests {
         let mut seen = seen.clone();
         for class in &mut seen.classes {
             class.response.reset();
+            class.unfinished.reset();
             class.staleness.reset();
         }
         format!("{seen:?}")
@@ -213,13 +217,15 @@ mod tests {
         "#;
         let scenarios = scenario::read(text, "hand-over.toml").unwrap();
         let mut seen = crate::queueing::run(&scenarios[0], 7, Duration::ZERO).unwrap();
-        seen.classes[0].staleness.record(12_345_678).unwrap();
+        seen.classes[0].staleness.record(12_345_678);
         seen.classes[0].response_ns |= 1 << 80;
         assert!(seen.classes[0].series.size > super::super::FIRST_BATCH, "more than 20,480 cycles");
         let back = Observations::from_text(&seen.to_text()).unwrap();
         assert_eq!(without_histograms(&back), without_histograms(&seen));
         for (was, is) in seen.classes.iter().zip(&back.classes) {
             assert_eq!((&was.response, &was.staleness), (&is.response, &is.staleness));
+            assert_eq!(was.unfinished, is.unfinished);
+            assert!(!was.unfinished.is_empty(), "three clients are always under way, but for their thinking");
         }
         // Histograms are equal when their counts are: what else they know of values is rounded.
         let quantile = |seen: &Observations| seen.classes[0].response.value_at_quantile(0.99);

@@ -148,7 +148,7 @@ impl World<'_> {
         self.tell(|timeline, now| timeline.begin_cache_work(now, holder, thread, "cached read"));
         if self.is_observing {
             let class = self.class_of(cycle);
-            self.classes[class].staleness.saturating_record(age.as_nanos() as u64);
+            self.classes[class].staleness.record(age.as_nanos() as u64);
         }
         let time = self.cycles[cycle].draws.time(&self.scenario.dwell.cached_read);
         if self.compute_for_cycle(cycle, time, Task::Read(cycle)) {

@@ -228,6 +228,14 @@ impl World<'_> {
         self.compute(host, from.thread, from.priority, time, task)
     }
 
+    /// At the end: how long ago the cycles began that are under way.
+    pub(super) fn observe_unfinished(&mut self, now: Time) {
+        for CycleState { client, began, .. } in self.cycles.iter() {
+            let class = self.clients[*client as usize].class;
+            self.classes[usize::from(class)].leave_unfinished(now.since(*began));
+        }
+    }
+
     fn end_cycle(&mut self, number: u32) {
         let CycleState { client, thread, began, .. } = self.cycles[number];
         self.cycles.free(number);

@@ -262,8 +262,9 @@ impl<'s> World<'s> {
         run_to(self, self.observed_from + self.scenario.span)
     }
 
-    pub(super) fn observe(self) -> Observations {
+    pub(super) fn observe(mut self) -> Observations {
         let now = self.now();
+        self.observe_unfinished(now);
         let mut resources = Vec::new();
         self.observe_hosts(now, &mut resources);
         self.observe_pools(now, &mut resources);

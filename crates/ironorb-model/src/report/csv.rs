@@ -30,6 +30,7 @@ pub fn experiments_csv(experiments: &[Experiment], origin: &Origin) -> String {
             line(name, "throughput_per_s", experiment.throughput(class));
             line(name, "response_s", experiment.response(class));
             line(name, "failed_per_s", experiment.failed(class));
+            line(name, "unfinished", experiment.unfinished(class));
             let all = [
                 ("response", experiment.all_responses(class)),
                 ("staleness", experiment.all_staleness(class)),

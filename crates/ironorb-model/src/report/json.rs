@@ -40,7 +40,7 @@ fn experiment_value(experiment: &Experiment) -> Value {
         let all = experiment.all_responses(number);
         let stale = experiment.all_staleness(number);
         let [probes, carried] = experiment.probes(number);
-        let percentiles = |all: &Histogram<u64>| {
+        let percentiles = |all: &Times| {
             let of = |(at, name): &(f64, &str)| {
                 let value = (!all.is_empty()).then(|| all.value_at_quantile(*at) as f64 / 1e9);
                 ((*name).to_owned(), json!(value))
@@ -51,6 +51,8 @@ fn experiment_value(experiment: &Experiment) -> Value {
             "name": class.name,
             "completed": experiment.runs.iter().map(|run| run.classes[number].completed).sum::<u64>(),
             "failed": experiment.runs.iter().map(|run| run.classes[number].failed).sum::<u64>(),
+            "unfinished": experiment.all_unfinished(number).len(),
+            "oldest_unfinished_s": experiment.all_unfinished(number).max() as f64 / 1e9,
             "throughput_per_s": interval(&experiment.throughput(number)),
             "response_s": interval(&experiment.response(number)),
             "response_percentiles_s": percentiles(&all),
@@ -89,6 +91,7 @@ fn experiment_value(experiment: &Experiment) -> Value {
         "span_s": experiment.runs.first().map(|run| run.span.as_secs_f64()),
         "warm_up_s": experiment.warm_up.as_secs_f64(),
         "warm_up_note": experiment.warm_up_note,
+        "notes": experiment.notes(),
         "confidence": experiment.confidence,
         "is_precise": experiment.is_precise,
         "classes": classes.collect::<Vec<_>>(),

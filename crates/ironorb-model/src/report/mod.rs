@@ -22,10 +22,8 @@ mod text;
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
 use crate::scenario::{Scenario, WarmUp};
-use crate::{Digest, Observations, ResourceObservations};
+use crate::{ClassObservations, Digest, Observations, ResourceObservations, Times};
 
 pub use compare::{Comparison, Difference, compare};
 pub use csv::{comparison_csv, experiments_csv};
@@ -163,7 +161,27 @@ impl Experiment {
                 "the means are not known as well as `half_width` asks for: raise `max` or `span`".to_owned(),
             );
         }
+        let classes = self.runs.first().map_or(0, |run| run.classes.len());
+        notes.extend((0..classes).filter_map(|class| self.note_of_overdue(class)));
         notes
+    }
+
+    /// That more than one of a hundred cycles had not ended and were older than any that did: figures of those that end say nothing of
+    /// them.
+    fn note_of_overdue(&self, class: usize) -> Option<String> {
+        let seen = || self.runs.iter().map(|run| &run.classes[class]);
+        let mut overdue = Times::default();
+        seen().for_each(|seen| overdue.add(&seen.overdue()));
+        let ended: u64 = seen().map(|seen| seen.completed + seen.failed).sum();
+        (overdue.len() * OVERDUE_PART > ended + overdue.len()).then(|| {
+            format!(
+                "{} cycles of {} had not ended at the end, beside {ended} that did; they were older than any of these, the oldest {}: look \
+                 in the queues for what keeps them",
+                overdue.len(),
+                self.runs[0].classes[class].name,
+                shown_time(overdue.max() as f64 / 1e9)
+            )
+        })
     }
 
     /// Cycles of a class that ended in a second.
@@ -174,6 +192,11 @@ impl Experiment {
     /// Cycles of a class that failed in a second.
     pub fn failed(&self, class: usize) -> Interval {
         self.interval(|run| Some(run.classes[class].failed as f64 / run.span.as_secs_f64()))
+    }
+
+    /// Cycles of a class that had not ended at the end of a run.
+    pub fn unfinished(&self, class: usize) -> Interval {
+        self.interval(|run| Some(run.classes[class].unfinished.len() as f64))
     }
 
     /// The share of a class's reads that a cache answered; of no run if there were none.
@@ -187,7 +210,7 @@ impl Experiment {
 
     /// Questions of a class's caches in a second: by messages of their own, and with calls. Of no run if its caches ask nothing.
     pub fn probes(&self, class: usize) -> [Interval; 2] {
-        let of = |count: fn(&crate::ClassObservations) -> u64| {
+        let of = |count: fn(&ClassObservations) -> u64| {
             self.interval(|run| {
                 let seen = &run.classes[class];
                 let asks = seen.cache_probes + seen.cache_probes_carried > 0;
@@ -202,13 +225,18 @@ impl Experiment {
         self.interval(|run| run.resources.iter().find(|it| it.name == name).map(&figure))
     }
 
-    /// Response times of a class in all runs, in nanoseconds.
-    pub fn all_responses(&self, class: usize) -> Histogram<u64> {
+    /// Response times of a class in all runs.
+    pub fn all_responses(&self, class: usize) -> Times {
         self.joined(|run| &run.classes[class].response)
     }
 
-    /// How old was what caches answered a class in all runs, in nanoseconds.
-    pub fn all_staleness(&self, class: usize) -> Histogram<u64> {
+    /// How long ago cycles of a class began that had not ended at the end of a run, of all runs.
+    pub fn all_unfinished(&self, class: usize) -> Times {
+        self.joined(|run| &run.classes[class].unfinished)
+    }
+
+    /// How old was what caches answered a class in all runs.
+    pub fn all_staleness(&self, class: usize) -> Times {
         self.joined(|run| &run.classes[class].staleness)
     }
 
@@ -227,18 +255,15 @@ impl Experiment {
         Interval::of(&values, self.confidence)
     }
 
-    fn joined(&self, of: impl Fn(&Observations) -> &Histogram<u64>) -> Histogram<u64> {
-        let mut runs = self.runs.iter();
-        let Some(first) = runs.next() else { return crate::ClassObservations::new(String::new()).response };
-        let mut all = of(first).clone();
-        for run in runs {
-            // All have the same bounds.
-            let added = all.add(of(run));
-            debug_assert!(added.is_ok(), "histograms of equal bounds");
-        }
+    fn joined(&self, of: impl Fn(&Observations) -> &Times) -> Times {
+        let mut all = Times::default();
+        self.runs.iter().for_each(|run| all.add(of(run)));
         all
     }
 }
+
+/// One of so many cycles may be overdue without a word.
+const OVERDUE_PART: u64 = 100;
 
 /// The percentiles that reports show.
 const PERCENTILES: [(f64, &str); 5] =

@@ -130,12 +130,12 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn text_of(&mut self, key: &str, value: Value<'t>) -> Option<&'t str> {
-        let text = value.get_ref().as_str().filter(|text| !text.is_empty());
-        if text.is_none() {
-            let mend = format!("write `{key} = \"...\"`");
-            self.problem(value.span().start, format!("`{key}` is no text"), mend);
+        let text = value.get_ref().as_str();
+        if text.is_none_or(str::is_empty) {
+            let is = if text.is_some() { "is empty" } else { "is no text" };
+            self.problem(value.span().start, format!("`{key}` {is}"), format!("write `{key} = \"...\"`"));
         }
-        text
+        text.filter(|text| !text.is_empty())
     }
 
     pub(super) fn needed_text(&mut self, fields: &Fields<'t>, key: &str) -> Option<&'t str> {

@@ -51,7 +51,11 @@ pub fn read_with(text: &str, file_name: &str, profiles: Profiles<'_>) -> Result<
         let mut scenario = reader.scenario(root);
         for (at, (path, value)) in combination.values.iter().enumerate() {
             if !reader.used[at] {
-                let mend = "write the names of the tables and the key, as in `classes.callers.clients`";
+                let mend = match missing_table(root, path) {
+                    Some(table) => format!("add a line `[{table}]`: a sweep changes what tables have"),
+                    None => "write the names of the tables and the key, as in `classes.callers.clients`; the tables must be there"
+                        .to_owned(),
+                };
                 reader.problem(value.span().start, format!("`{path}` is nothing of this file"), mend);
             }
         }
@@ -82,6 +86,12 @@ struct Combination<'t> {
     values: Vec<(String, Value<'t>)>,
 }
 
+/// The table of the whole file that a path leads into, if the file has none.
+fn missing_table<'p>(root: &DeTable<'_>, path: &'p str) -> Option<&'p str> {
+    let (table, _) = path.split_once('.')?;
+    (["link", "dwell", "replications"].contains(&table) && !root.contains_key(table)).then_some(table)
+}
+
 fn sweeps<'t>(text: &str, root: &'t DeTable<'t>) -> Result<Vec<Sweep<'t>>, Vec<Problem>> {
     const COMBINATIONS_MAX: usize = 10_000;
     let Some(value) = root.get("sweep") else { return Ok(Vec::new()) };
@@ -99,6 +109,13 @@ fn sweeps<'t>(text: &str, root: &'t DeTable<'t>) -> Result<Vec<Sweep<'t>>, Vec<P
             let message = format!("`{}` is no list of values", path.get_ref());
             let mend = "write the path in quotation marks: `\"classes.callers.clients\" = [1, 2, 4]`";
             return bad(value.span().start, &message, mend);
+        }
+        let written = |value: &Value<'t>| &text[value.span()];
+        let again =
+            (1..values.len()).find(|&at| values[..at].iter().any(|it| written(it) == written(&values[at])));
+        if let Some(again) = again {
+            let message = format!("`{}` has this value twice", path.get_ref());
+            return bad(values[again].span().start, &message, "leave one out");
         }
         sweeps.push(Sweep { path: path.get_ref().to_string(), values });
         if sweeps
@@ -697,6 +714,10 @@ impl<'t> Reader<'t> {
                 };
                 if !times.is_sorted() {
                     self.problem(fields.at, "the times of `trace` are out of order", "sort them");
+                }
+                if times.is_empty() && self.problems.is_empty() {
+                    let mend = "write the times at which cycles begin, or leave the class out";
+                    self.problem(fields.at, "`trace` is empty: no cycle would begin", mend);
                 }
                 Arrivals::Trace(times)
             }

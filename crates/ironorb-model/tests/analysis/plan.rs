@@ -10,8 +10,9 @@ use ironorb_model::analysis::plan::{
     Change, Choice, Growth, Limits, Measure, SearchError, Setting, SimulatedLoad, Target, Verdict, growth,
     read, search, with_load,
 };
+use ironorb_model::queueing::{self, QueueingError};
 use ironorb_model::scenario::{
-    Architecture, Arrivals, Cache, CacheMode, Cycle, Lane, LinkRule, OperationKind, Scenario, Spread,
+    self, Architecture, Arrivals, Cache, CacheMode, Cycle, Lane, LinkRule, OperationKind, Scenario, Spread,
 };
 use ironorb_model::{ClassObservations, Digest, Observations, Random, ResourceObservations};
 
@@ -130,6 +131,76 @@ fn a_search_says_when_it_gives_up() {
     assert!(error.to_string().contains("write fewer `values`"), "{error}");
 }
 
+/// Two processes with one thread each whose operation calls another one of the same server: they wait for each other sooner or later.
+fn circle(class: &str) -> Scenario {
+    let text = format!(
+        r#"
+        span = "20 s"
+        hosts = [{{ name = "a" }}, {{ name = "b", cores = 4, count = 2 }}]
+        link = {{ latency = "100 us" }}
+        replications = {{ min = 2, max = 2 }}
+        servers = [{{ name = "s", hosts = "b", threads = 1, operations = [
+            {{ name = "x", demand = {{ exponential = "1 ms" }}, calls = [{{ call = "s.y" }}] }},
+            {{ name = "y", demand = {{ exponential = "1 ms" }} }},
+        ] }}]
+        classes = [{{ name = "c", hosts = "a", {class}, mix = [{{ calls = [{{ call = "s.x" }}] }}] }}]
+        "#
+    );
+    scenario::read(&text, "circle").unwrap().remove(0)
+}
+
+fn simulated(scenario: &Scenario) -> Result<Vec<Observations>, QueueingError> {
+    (0..2).map(|seed| queueing::run(scenario, seed, Duration::ZERO)).collect()
+}
+
+fn threads() -> [Change; 1] {
+    [Change { name: "threads".to_owned(), choices: choices(&[1, 64], 1.0, |n| Setting::Threads(0, n)) }]
+}
+
+/// Those that end are fast, and half of them never do.
+#[test]
+fn cycles_that_do_not_end_keep_no_target() {
+    let scenario = circle(r#"between = { exponential = "50 ms" }"#);
+    for target in ["p99 <= 30 ms", "mean <= 30 ms"] {
+        let outcome =
+            search(&scenario, &threads(), &targets(&[target]), Limits::default(), simulated).unwrap();
+        assert!(outcome.found && outcome.tried.len() == 2, "{outcome:?}");
+        let Verdict::Simulated(values) = &outcome.tried[0].verdict else { panic!("{outcome:?}") };
+        assert!(values[0].0.unwrap() > 0.03 && !values[0].1, "{target}: {values:?}");
+    }
+}
+
+#[test]
+fn a_combination_that_stands_still_is_passed_over() {
+    let scenario = circle(r#"clients = 4, think = { exponential = "20 ms" }"#);
+    let targets = targets(&["p99 <= 30 ms"]);
+    let outcome = search(&scenario, &threads(), &targets, Limits::default(), simulated).unwrap();
+    let Verdict::Stopped(why) = &outcome.tried[0].verdict else { panic!("{outcome:?}") };
+    assert!(why.contains("nothing can happen any more"), "{why}");
+    assert!(outcome.found, "{outcome:?}");
+}
+
+#[test]
+fn a_limit_that_all_times_are_equal_to_is_kept() {
+    let mut runs = queue(&open_queue(100, ms(5), 2, None)).unwrap();
+    runs[0].classes[0].restart();
+    (0..100).for_each(|_| runs[0].classes[0].complete(ms(1)));
+    let target: Target = "p99 <= 1 ms".parse().unwrap();
+    assert!(target.is_kept_by(target.measured(&runs).unwrap()));
+}
+
+#[test]
+fn a_resource_is_meant_by_its_whole_name_if_there_is_one() {
+    let mut runs = queue(&open_queue(100, ms(5), 2, None)).unwrap();
+    let mut like = runs[0].resources[1].clone();
+    (like.name, like.utilisation) = ("cpu of backup[0]".to_owned(), 0.99);
+    runs[0].resources.push(like);
+    let measured = |text: &str| text.parse::<Target>().unwrap().measured(&runs).unwrap();
+    assert_eq!(measured("utilisation of cpu of back <= 1 %"), runs[0].resources[1].utilisation);
+    assert_eq!(measured("utilisation of cpu of backup <= 1 %"), 0.99);
+    assert_eq!(measured("utilisation of cpu of ba <= 1 %"), 0.99);
+}
+
 #[test]
 fn fixed_times_exclude_percentiles_below_them() {
     let mut scenario = open_queue(10, ms(5), 8, None);
@@ -198,6 +269,8 @@ fn targets_of_nothing_are_refused() {
     for (text, why) in [
         ("p99 of brwose <= 5 ms", "there is no class `brwose`; classes are `calls`"),
         ("octets of calls <= 1 MB/s", "leave `of …` out"),
+        ("p99 staleness <= 1 ms", "no class has a `cache`"),
+        ("p99 staleness of calls <= 1 ms", "class `calls` has no `cache`"),
         (
             "utilisation of gpu of back <= 50 %",
             "no resource begins with `gpu of back`; resources are `cpu of front[0]`, `cpu of back[0]`",

@@ -1,5 +1,7 @@
 //! The search for the cheapest combination.
 
+use std::fmt;
+
 use super::{Change, NoTarget, Target};
 use crate::Observations;
 use crate::analysis::demands::{Recursion, demands};
@@ -51,6 +53,8 @@ pub enum Verdict {
     Excluded(String),
     /// It was simulated. By target: the value, if any cycle ended, and whether that keeps the target.
     Simulated(Vec<(Option<f64>, bool)>),
+    /// Its simulation could not go on, so that it keeps no target: why.
+    Stopped(String),
 }
 
 /// Why a search cannot be made.
@@ -74,11 +78,11 @@ pub enum SearchError<E> {
 }
 
 /// Tries combinations, the cheapest first, until one keeps all targets. Of equal costs the earlier choices come first, so
-/// that the result depends on nothing but what is passed.
+/// that the result depends on nothing but what is passed. One whose simulation fails keeps no target, and dearer ones are tried.
 ///
 /// # Errors
-/// There are too many combinations, the scenario has no demands or nothing that a target is of, or a simulation fails.
-pub fn search<E>(
+/// There are too many combinations, or the scenario has no demands or nothing that a target is of.
+pub fn search<E: fmt::Display>(
     scenario: &Scenario,
     changes: &[Change],
     targets: &[Target],
@@ -109,7 +113,13 @@ pub fn search<E>(
             break;
         }
         simulated += 1;
-        let runs = simulate(&candidate).map_err(SearchError::Simulation)?;
+        let runs = match simulate(&candidate) {
+            Ok(runs) => runs,
+            Err(why) => {
+                outcome.tried.push(Tried { choices, cost, verdict: Verdict::Stopped(why.to_string()) });
+                continue;
+            }
+        };
         targets.iter().try_for_each(|target| target.check_resources(&runs))?;
         let values: Vec<(Option<f64>, bool)> = targets
             .iter()

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Observations;
 use crate::analysis::bounds::{ClassBounds, bounds};
 use crate::analysis::demands::{Demands, UNBOUNDED};
 use crate::analysis::network::Load;
-use crate::scenario::Scenario;
+use crate::scenario::{Class, Scenario};
+use crate::{ClassObservations, Observations, Times};
 
 /// A bound that a deployment is to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,8 +146,17 @@ impl Target {
     /// Whether what it is of may be in a scenario. Names of resources are known when one has been simulated.
     ///
     /// # Errors
-    /// There is no such class, or the measure is of nothing in particular.
+    /// There is no such class, the measure is of nothing in particular, or of caches that nobody has.
     pub fn check(&self, scenario: &Scenario) -> Result<(), NoTarget> {
+        if matches!(self.measure, Measure::Staleness(_))
+            && !scenario.classes.iter().any(|it| self.is_of_cache(it))
+        {
+            let whose = self.of.as_ref().map_or_else(
+                || "no class has a `cache`".to_owned(),
+                |of| format!("class `{of}` has no `cache`"),
+            );
+            return Err(self.no(whose));
+        }
         let Some(of) = &self.of else { return Ok(()) };
         match self.measure {
             Measure::Octets => Err(self.no("octets are those of all links: leave `of …` out".to_owned())),
@@ -160,15 +169,19 @@ impl Target {
         }
     }
 
+    fn is_of_cache(&self, class: &Class) -> bool {
+        class.cache.is_some() && self.of.as_ref().is_none_or(|of| *of == class.name)
+    }
+
     /// That it is of a resource which runs do not have.
     pub(super) fn check_resources(&self, runs: &[Observations]) -> Result<(), NoTarget> {
         let (Measure::Utilisation, Some(of), Some(first)) = (self.measure, &self.of, runs.first()) else {
             return Ok(());
         };
-        if first.resources.iter().any(|resource| self.means_resource(&resource.name)) {
+        let names: Vec<&str> = first.resources.iter().map(|resource| &*resource.name).collect();
+        if names.iter().any(|name| self.means(&names)(name)) {
             return Ok(());
         }
-        let names: Vec<&str> = first.resources.iter().map(|resource| &*resource.name).collect();
         Err(self.no(format!("no resource begins with `{of}`; resources are `{}`", names.join("`, `"))))
     }
 
@@ -190,10 +203,14 @@ impl Target {
                 let octets: u64 = run.resources.iter().map(|resource| resource.octets).sum();
                 octets as f64 / run.span.as_secs_f64()
             })],
-            Measure::Utilisation => (0..first.resources.len())
-                .filter(|&index| self.means_resource(&first.resources[index].name))
-                .map(|index| mean(runs, |run| run.resources.get(index).map_or(0.0, |it| it.utilisation)))
-                .collect(),
+            Measure::Utilisation => {
+                let names: Vec<&str> = first.resources.iter().map(|resource| &*resource.name).collect();
+                let is_meant = self.means(&names);
+                (0..names.len())
+                    .filter(|&index| is_meant(names[index]))
+                    .map(|index| mean(runs, |run| run.resources.get(index).map_or(0.0, |it| it.utilisation)))
+                    .collect()
+            }
             _ => (0..first.classes.len())
                 .filter(|&index| self.of.as_ref().is_none_or(|of| *of == first.classes[index].name))
                 .map(|index| self.of_class(runs, index))
@@ -203,41 +220,45 @@ impl Target {
     }
 
     fn of_class(&self, runs: &[Observations], index: usize) -> Option<f64> {
-        let of = |run: &Observations| run.classes[index].completed as f64;
-        let merged = |histogram: fn(&crate::ClassObservations) -> &hdrhistogram::Histogram<u64>| {
-            let mut all = histogram(&runs[0].classes[index]).clone();
-            for run in &runs[1..] {
-                // Both have the bounds of this crate's histograms.
-                let _ = all.add(histogram(&run.classes[index]));
-            }
-            all
-        };
+        let seen = || runs.iter().map(|run| &run.classes[index]);
         let nanos = match self.measure {
             Measure::Percentile(percent) => {
-                let all = merged(|class| &class.response);
+                let mut all = joined(seen(), |class| &class.response);
+                all.add(&self.late(seen()));
                 (!all.is_empty()).then(|| all.value_at_percentile(percent) as f64)?
             }
             Measure::Mean => {
-                let ended: u64 = runs.iter().map(|run| run.classes[index].completed).sum();
-                let sum: u128 = runs.iter().map(|run| run.classes[index].response_ns).sum();
-                (ended > 0).then(|| sum as f64 / ended as f64)?
+                let late = self.late(seen());
+                let count = seen().map(|class| class.completed).sum::<u64>() + late.len();
+                let sum = seen().map(|class| class.response_ns).sum::<u128>() as f64;
+                (count > 0).then(|| (sum + late.mean() * late.len() as f64) / count as f64)?
             }
             Measure::Staleness(percent) => {
-                let all = merged(|class| &class.staleness);
-                if all.is_empty() { 0.0 } else { all.value_at_percentile(percent) as f64 }
+                joined(seen(), |class| &class.staleness).value_at_percentile(percent) as f64
             }
-            Measure::Throughput => return Some(mean(runs, |run| of(run) / run.span.as_secs_f64())),
+            Measure::Throughput => {
+                return Some(mean(runs, |run| run.classes[index].completed as f64 / run.span.as_secs_f64()));
+            }
             _ => {
-                let ended: f64 = runs.iter().map(|run| of(run) + run.classes[index].failed as f64).sum();
-                let failed: f64 = runs.iter().map(|run| run.classes[index].failed as f64).sum();
-                return (ended > 0.0).then(|| failed / ended);
+                let failed = seen().map(|class| class.failed).sum::<u64>();
+                let ended = failed + seen().map(|class| class.completed).sum::<u64>();
+                return (ended > 0).then(|| failed as f64 / ended as f64);
             }
         };
         Some(nanos / 1e9)
     }
 
-    fn means_resource(&self, name: &str) -> bool {
-        self.of.as_ref().is_none_or(|of| name.starts_with(of.as_str()))
+    /// Cycles that had not ended, and had taken longer than the limit by then. They count with that time, since it is the least that they
+    /// will take; of younger ones nothing is known.
+    fn late<'a>(&self, classes: impl Iterator<Item = &'a ClassObservations>) -> Times {
+        joined(classes, |class| &class.unfinished).beyond((self.limit * 1e9) as u64)
+    }
+
+    /// Whether a resource of these is meant: one of this name, on whichever host; or, if there is none, one whose name begins so.
+    fn means<'a>(&'a self, names: &[&str]) -> impl Fn(&str) -> bool + use<'a> {
+        let of = self.of.as_deref();
+        let is_whole = of.is_some_and(|of| names.iter().any(|name| is_named(name, of)));
+        move |name| of.is_none_or(|of| if is_whole { is_named(name, of) } else { name.starts_with(of) })
     }
 
     /// Why no deployment with these demands keeps the target, if that is proven.
@@ -274,8 +295,10 @@ impl Target {
     fn overloaded(&self, demands: &Demands) -> Option<String> {
         let is_of_response = matches!(self.measure, Measure::Percentile(_) | Measure::Mean);
         let counts = |name: &str| !is_of_response || self.of.as_ref().is_none_or(|of| of == name);
+        let names: Vec<&str> = demands.resources.iter().map(|resource| &*resource.name).collect();
+        let is_meant = self.means(&names);
         let most = |name: &str| match self.measure {
-            Measure::Utilisation if self.means_resource(name) => self.limit,
+            Measure::Utilisation if is_meant(name) => self.limit,
             _ if is_of_response => 1.0,
             _ => f64::INFINITY,
         };
@@ -305,6 +328,21 @@ impl Target {
             Measure::Utilisation | Measure::Failed => format!("{:.1} %", value * 100.0),
         }
     }
+}
+
+/// Whether a resource is called so, beside the number of its host or lane, or how many it is the mean of.
+fn is_named(resource: &str, name: &str) -> bool {
+    let rest = resource.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || [", ", "[", " ("].iter().any(|end| rest.starts_with(end)))
+}
+
+fn joined<'a>(
+    classes: impl Iterator<Item = &'a ClassObservations>,
+    of: impl Fn(&'a ClassObservations) -> &'a Times,
+) -> Times {
+    let mut all = Times::default();
+    classes.for_each(|class| all.add(of(class)));
+    all
 }
 
 fn mean(runs: &[Observations], of: impl Fn(&Observations) -> f64) -> f64 {
