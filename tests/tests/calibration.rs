@@ -37,6 +37,7 @@ fn what_is_calibrated_is_validated_and_simulated() {
     assert_eq!(page.matches("\n| layout").count(), figures.len(), "{page}");
 
     deployments_are_predicted(&profile, &json);
+    other_profiles_and_overwriting_are_refused(&profile, &json);
 
     let text = r#"
         span = "10 ms"
@@ -51,6 +52,22 @@ fn what_is_calibrated_is_validated_and_simulated() {
     "#;
     std::fs::write(&scenario, text).unwrap();
     run(["sim", "run", &scenario]).expect();
+}
+
+fn other_profiles_and_overwriting_are_refused(profile: &str, json: &str) {
+    let validate = |outputs: &[&str]| {
+        let line = ["sim", "validate", profile, "--cases", "latency", "--measured", json];
+        run([&line[..], outputs].concat()).expect_failure(1)
+    };
+    for outputs in [["--json", profile], ["--markdown", json]] {
+        let told = validate(&outputs);
+        assert!(told.contains("would be overwritten"), "{told}");
+    }
+    let text = std::fs::read_to_string(profile).unwrap();
+    std::fs::write(profile, text.replace("orb = \"IronORB\"", "orb = \"omniORB\"")).unwrap();
+    let told = validate(&[]);
+    assert!(told.contains("it is of omniORB"), "{told}");
+    std::fs::write(profile, text).unwrap();
 }
 
 /// A system is recorded, and others are built after they were predicted.

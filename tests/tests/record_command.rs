@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
 
 use ironorb::{Orb, TypedRef as _};
-use ironorb_model::record::{Call, Outcome, Recording, WorkloadOptions, workload};
+use ironorb_model::record::{Call, Head, Outcome, RecordWriter, Recording, WorkloadOptions, workload};
 use ironorb_model::scenario::{Arrivals, Spread};
 use ironorb_tests::command::{ironorb, run};
 use ironorb_tests::testing::{Probe, ProbeRef};
@@ -172,4 +172,20 @@ fn mistakes_are_reported() {
     let here = failure(&["show", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], 1);
     assert!(here.contains("Cargo.toml:1: this is no line of a recording"), "{here}");
     assert!(failure(&["show", env!("CARGO_MANIFEST_DIR")], 1).contains("no recording"));
+}
+
+#[test]
+fn outputs_overwrite_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = folder.path().join("calls.jsonl");
+    RecordWriter::begin(fs::File::create(&calls).unwrap(), &Head::default()).unwrap();
+    let before = fs::read(&calls).unwrap();
+    let (file, folder) = (calls.to_str().unwrap(), folder.path().to_str().unwrap());
+    for arguments in
+        [["show", file, "--chrome", file], ["show", folder, "--chrome", file], ["scenario", file, "-o", file]]
+    {
+        let said = run([&["record"][..], &arguments].concat()).expect_failure(2);
+        assert!(said.contains("would be overwritten"), "{said}");
+    }
+    assert_eq!(fs::read(&calls).unwrap(), before);
 }

@@ -18,6 +18,7 @@ mod cores;
 mod definitions;
 mod demo;
 mod failure;
+mod files;
 mod idl;
 mod ifr;
 mod ior;

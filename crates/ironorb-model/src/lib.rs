@@ -38,7 +38,7 @@ pub use link::{LinkState, Stream};
 pub use links::{LinkEnd, LinkNumber, Links};
 pub use load::Load;
 pub use observations::{
-    BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations, Times,
+    BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations, SeenTimes,
 };
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, ThreadId, Tick};

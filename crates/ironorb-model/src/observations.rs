@@ -1,14 +1,14 @@
 //! What a run has shown.
 
 mod hand_over;
-mod times;
+mod seen_times;
 
 use std::time::Duration;
 
 use crate::Digest;
 
 pub use hand_over::HandOverError;
-pub use times::Times;
+pub use seen_times::SeenTimes;
 
 /// What a run of one scenario with one seed has shown after its warm-up.
 #[derive(Debug, Clone)]
@@ -41,15 +41,15 @@ pub struct ClassObservations {
     /// Cycles that ended with an exception.
     pub failed: u64,
     /// Response times of cycles.
-    pub response: Times,
+    pub response: SeenTimes,
     /// The sum of these times, in nanoseconds. Their own mean is rounded.
     pub response_ns: u128,
     /// How long ago cycles began that had not ended at the end, those that began before the observation among them.
-    pub unfinished: Times,
+    pub unfinished: SeenTimes,
     /// The response times in the order in which cycles ended, from the beginning of the run on.
     pub series: BatchMeans,
     /// How old what cached reads returned was; empty without caches.
-    pub staleness: Times,
+    pub staleness: SeenTimes,
     /// Reads that a cache answered.
     pub cache_hits: u64,
     /// Reads that asked the server although the class caches.
@@ -67,11 +67,11 @@ impl ClassObservations {
             name,
             completed: 0,
             failed: 0,
-            response: Times::default(),
+            response: SeenTimes::default(),
             response_ns: 0,
-            unfinished: Times::default(),
+            unfinished: SeenTimes::default(),
             series: BatchMeans::default(),
-            staleness: Times::default(),
+            staleness: SeenTimes::default(),
             cache_hits: 0,
             cache_misses: 0,
             cache_probes: 0,
@@ -93,7 +93,7 @@ impl ClassObservations {
     }
 
     /// Cycles that had not ended at the end, and had taken longer by then than any that ended: what keeps them may keep them for ever.
-    pub fn overdue(&self) -> Times {
+    pub fn overdue(&self) -> SeenTimes {
         self.unfinished.beyond(self.response.max())
     }
 

@@ -34,7 +34,8 @@ mod writer;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,9 +157,9 @@ fn processors() -> String {
 fn open(path: &Path, head: &Head) -> io::Result<(File, PathBuf)> {
     let names_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !names_folder && !path.is_dir() {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
         return match file.try_lock() {
-            Ok(()) => Ok((file, path.to_owned())),
+            Ok(()) => end_last_line(&mut file, path).map(|()| (file, path.to_owned())),
             Err(TryLockError::WouldBlock) => {
                 let why = "another recorder writes it; a folder takes a file of each";
                 Err(io::Error::new(io::ErrorKind::ResourceBusy, why))
@@ -184,4 +185,15 @@ fn open(path: &Path, head: &Head) -> io::Result<(File, PathBuf)> {
             }
         }
     }
+}
+
+/// A recorder that was killed may have left half a line: what follows begins another one.
+fn end_last_line(file: &mut File, path: &Path) -> io::Result<()> {
+    let about = file.metadata()?;
+    if !about.is_file() || about.len() == 0 {
+        return Ok(());
+    }
+    let mut last = [0];
+    File::open(path)?.read_exact_at(&mut last, about.len() - 1)?;
+    if last == *b"\n" { Ok(()) } else { file.write_all(b"\n") }
 }

@@ -64,6 +64,19 @@ fn a_file_has_one_recorder_at_a_time_and_grows() {
     assert_eq!(Recording::read_files([folder.path()]).unwrap().sections.len(), 5);
 }
 
+/// A recorder that was killed has left half a line.
+#[test]
+fn a_file_that_is_cut_off_goes_on_in_a_new_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.jsonl");
+    std::fs::write(&path, "{\"recor").unwrap();
+    drop(Recorder::begin(&path).unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "{\"recor");
+    assert!(lines[1].starts_with("{\"recording\""), "{text}");
+}
+
 #[test]
 fn a_disk_that_is_full_shows_at_once() {
     let e = Recorder::begin("/dev/full").unwrap_err();

@@ -82,7 +82,7 @@ const NOT_MODELLED: [&str; 6] = [
 /// # Errors
 /// A process, a call or the file failed.
 pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
-    crate::validation::can_write(&options.file)?;
+    crate::validation::can_write(std::iter::empty(), std::iter::once(&options.file))?;
     let _unpin = Unpin::later();
     let mut machine = Machine::this();
     let mut profile = new_profile(options, machine.clone());

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::error::{BenchError, select};
 use crate::machine::Machine;
+use crate::variant::Peer;
 use cases::{CASES, Case, Foreseen};
 use compare::{Compared, Ratio, ratios};
 use measured::{Earlier, Measured, place_of};
@@ -111,9 +112,12 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
         is_foreign: (&here.processor, &here.kernel) != (&profile.origin.processor, &profile.origin.kernel),
         is_quick: profile.origin.is_quick,
     };
-    for file in [&options.json, &options.markdown].into_iter().flatten() {
-        can_write(file)?;
+    if profile.origin.orb != Peer::Ironorb.title() {
+        let why = format!("it is of {}, and what is measured are calls of this ORB", profile.origin.orb);
+        return Err(unusable(options, &why));
     }
+    let read = [Some(&options.profile), options.measured.as_ref()];
+    can_write(read.into_iter().flatten(), [&options.json, &options.markdown].into_iter().flatten())?;
     let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
     let mut validation = Validation {
         machine: Machine::this(),
@@ -142,10 +146,33 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
     Ok(validation)
 }
 
-/// Refuses a file that cannot be written before hours of measurement, and leaves what it has.
-pub(crate) fn can_write(file: &std::path::Path) -> Result<(), BenchError> {
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    opened.map(drop).map_err(BenchError::io(format!("write {}", file.display())))
+/// Refuses files that cannot be written, or that would overwrite each other or what is read, before hours of measurement. What is there
+/// keeps what it has until then; an empty file is no result, and goes again.
+pub(crate) fn can_write<'f>(
+    read: impl Iterator<Item = &'f PathBuf>,
+    written: impl Iterator<Item = &'f PathBuf>,
+) -> Result<(), BenchError> {
+    let mut known: Vec<PathBuf> = read.filter_map(|file| file.canonicalize().ok()).collect();
+    let mut made = Vec::new();
+    let mut check = |file: &'f PathBuf| {
+        let is_new = !file.exists();
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+        opened.map(drop).map_err(BenchError::io(format!("write {}", file.display())))?;
+        if is_new {
+            made.push(file);
+        }
+        let place = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if known.contains(&place) {
+            return Err(BenchError::Unusable(format!("{} would be overwritten", file.display())));
+        }
+        known.push(place);
+        Ok(())
+    };
+    let checked = written.into_iter().try_for_each(&mut check);
+    for file in made {
+        let _ = std::fs::remove_file(file); // an empty file more is no failure
+    }
+    checked
 }
 
 fn write(file: &std::path::Path, text: &str) -> Result<(), BenchError> {

@@ -3,16 +3,18 @@
 mod scenario;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ironorb::{Orb, ServerConcurrency};
 use ironorb_dynamic::bridge::{Bridge, BridgeOptions};
+use ironorb_model::record::Recording;
 use ironorb_record::Recorder;
 
 use crate::bridge;
 use crate::failure::Failure;
+use crate::files::check_files;
 use crate::output;
 use crate::seconds::seconds;
 use crate::serving;
@@ -124,4 +126,12 @@ impl Arguments {
         output::note(format_args!("{} calls recorded, {} dropped", totals.written, totals.dropped));
         Ok(())
     }
+}
+
+/// Reads recordings, which the file that is to be written must be none of.
+fn read(paths: &[PathBuf], written: Option<&PathBuf>) -> Result<Recording, Failure> {
+    let files = Recording::files(paths).map_err(Failure::new)?;
+    let read: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    check_files(&read, [written])?;
+    Recording::read_files(&files).map_err(Failure::new)
 }

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ironorb_model::record::{ArrivalsOf, Recording, WorkloadOptions, workload};
+use ironorb_model::record::{ArrivalsOf, WorkloadOptions, workload};
 use ironorb_model::scenario;
 
+use super::read;
 use crate::failure::Failure;
+use crate::files::cannot_write;
 use crate::output;
 
 /// Make a scenario of recordings, for `ironorb sim run`.
@@ -49,7 +51,7 @@ enum Begins {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let recording = Recording::read_files(&arguments.files).map_err(Failure::new)?;
+    let recording = read(&arguments.files, arguments.output.as_ref())?;
     if recording.calls.is_empty() {
         return Err(Failure::new("the recording has no call"));
     }
@@ -72,10 +74,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::note(format_args!("note: {note}"));
     }
     let text = scenario::write(&made.scenario);
+    if let Err(problems) = scenario::read(&text, &arguments.name) {
+        let lines: String = problems.iter().map(|it| format!("{it}\n")).collect();
+        return Err(Failure::new("the recording has what no scenario may have").with_body(lines));
+    }
     match &arguments.output {
         None => output::text(text),
-        Some(path) => {
-            fs::write(path, text).map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))
-        }
+        Some(path) => fs::write(path, text).map_err(|e| cannot_write(path, &e)),
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::Args;
 use ironorb_model::record::{Call, Recording, ServedBy, chrome};
 
+use super::read;
 use crate::failure::Failure;
+use crate::files::cannot_write;
 use crate::output;
 
 /// Show what recordings hold.
@@ -29,11 +31,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let recording = Recording::read_files(&arguments.files).map_err(Failure::new)?;
+    let recording = read(&arguments.files, arguments.chrome.as_ref())?;
     if let Some(path) = &arguments.chrome {
         let written =
             File::create(path).and_then(|file| chrome::write_recording(&recording, BufWriter::new(file)));
-        written.map_err(|e| Failure::new(format!("cannot write {}: {e}", path.display())))?;
+        written.map_err(|e| cannot_write(path, &e))?;
     }
     output::text(summary(&recording))
 }

@@ -7,8 +7,9 @@ use ironorb_model::report;
 use ironorb_model::scenario::Scenario;
 
 use super::progress::Progress;
-use super::{Level, Outputs, check_files, read};
+use super::{Level, Outputs, read};
 use crate::failure::Failure;
+use crate::files::check_files;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {

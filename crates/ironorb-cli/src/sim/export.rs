@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ironorb_model::analysis::lqn::{check, of_scenario};
 
-use super::{OneScenario, check_files, write};
+use super::{OneScenario, write};
 use crate::failure::Failure;
+use crate::files::check_files;
 use crate::output;
 
 /// Write a scenario as a layered queueing network (LQNX), for LQNS, LQSIM and LINE.

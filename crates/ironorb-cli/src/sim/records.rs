@@ -12,8 +12,9 @@ use ironorb_model::report::{Origin, RunOrder};
 use ironorb_model::scenario::Scenario;
 use ironorb_model::{Observations, Time};
 
-use super::{Level, cannot_write};
+use super::Level;
 use crate::failure::Failure;
+use crate::files::cannot_write;
 use crate::output;
 
 #[derive(Debug, Args)]

@@ -8,8 +8,9 @@ use ironorb_model::report;
 
 use super::progress::Progress;
 use super::records::Records;
-use super::{Level, Outputs, check_files, named, read};
+use super::{Level, Outputs, named, read};
 use crate::failure::Failure;
+use crate::files::check_files;
 use crate::output;
 
 #[derive(Debug, Args)]

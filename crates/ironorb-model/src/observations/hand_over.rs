@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BatchMeans, ClassObservations, Observations, ResourceObservations, Times};
+use super::{BatchMeans, ClassObservations, Observations, ResourceObservations, SeenTimes};
 use crate::Digest;
 
 /// What was handed over cannot be read.
@@ -67,7 +67,7 @@ struct Resource {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Counts {
-    /// Times, and how often each came.
+    /// SeenTimes, and how often each came.
     times: Vec<(u64, u64)>,
     longest: u64,
 }
@@ -181,13 +181,13 @@ impl Resource {
     }
 }
 
-fn counts_of(times: &Times) -> Counts {
+fn counts_of(times: &SeenTimes) -> Counts {
     let counted = times.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value()));
     Counts { times: counted.collect(), longest: times.max() }
 }
 
-fn times_of(counts: &Counts, name: &'static str) -> Result<Times, HandOverError> {
-    Times::of_counts(&counts.times, counts.longest).ok_or(HandOverError::Range(name))
+fn times_of(counts: &Counts, name: &'static str) -> Result<SeenTimes, HandOverError> {
+    SeenTimes::of_counts(&counts.times, counts.longest).ok_or(HandOverError::Range(name))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::format::{CallId, CallLine, Head, Line, Outcome, ServedLine, VERSION, Within};
@@ -170,12 +170,24 @@ impl Recording {
     /// A file cannot be read or is no recording.
     pub fn read_files<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Recording, BadRecording> {
         let mut reading = Reading::default();
+        for file in Recording::files(paths)? {
+            reading.add_file(&file)?;
+        }
+        Ok(reading.finish())
+    }
+
+    /// The files of recordings at these paths: files, and those called `….jsonl` of folders, by their names.
+    ///
+    /// # Errors
+    /// A folder cannot be read, or has none.
+    pub fn files<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Vec<PathBuf>, BadRecording> {
+        let mut all = Vec::new();
         for path in paths {
             let path = path.as_ref();
             let io =
                 |e: io::Error| BadRecording { file: path.display().to_string(), line: 0, why: e.to_string() };
             if !path.is_dir() {
-                reading.add_file(path)?;
+                all.push(path.to_owned());
                 continue;
             }
             let mut files = Vec::new();
@@ -189,11 +201,9 @@ impl Recording {
                 return Err(io(io::Error::other("the folder has no recording, which are files `….jsonl`")));
             }
             files.sort();
-            for file in files {
-                reading.add_file(&file)?;
-            }
+            all.append(&mut files);
         }
-        Ok(reading.finish())
+        Ok(all)
     }
 }
 
@@ -222,41 +232,55 @@ impl Reading {
     /// A line is none of a recording.
     pub fn add(&mut self, name: &str, file: impl Read) -> Result<(), BadRecording> {
         let mut file = BufReader::new(file);
-        let (mut text, mut number) = (String::new(), 0);
+        let (mut text, mut number) = (Vec::new(), 0);
         let mut is_begun = false;
+        // A line that is none: it is only known by the next one whether its recorder was killed within it.
+        let mut broken: Option<BadRecording> = None;
         loop {
             let bad = |why: String| BadRecording { file: name.to_owned(), line: number + 1, why };
             text.clear();
-            match file.read_line(&mut text) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(e) => return Err(bad(e.to_string())),
-            }
-            if !text.ends_with('\n') {
-                self.notes.push(format!("{name}: the last line is cut off and left out"));
+            if file.read_until(b'\n', &mut text).map_err(|e| bad(e.to_string()))? == 0 {
                 break;
             }
-            let line: Line = serde_json::from_str(&text)
-                .map_err(|e| bad(format!("this is no line of a recording: {e}")))?;
+            if text.last() != Some(&b'\n') {
+                self.notes.push(format!("{name}: the last line is cut off and left out"));
+                if !is_begun {
+                    return Err(bad("this is no recording: its first line is cut off".to_owned()));
+                }
+                break;
+            }
+            let line = serde_json::from_slice::<Line>(&text);
+            if let Some(broken) = broken.take() {
+                if !matches!(line, Ok(Line::Recording(_))) {
+                    return Err(broken);
+                }
+                self.notes.push(format!("{name}: line {} is cut off and left out", broken.line));
+            }
             match line {
-                Line::Recording(head) if head.version > VERSION => {
+                Err(e) => broken = Some(bad(format!("this is no line of a recording: {e}"))),
+                Ok(Line::Recording(head)) if head.version > VERSION => {
                     return Err(bad(format!(
                         "this is a recording of version {}, and versions up to {VERSION} can be read",
                         head.version
                     )));
                 }
-                Line::Recording(head) => {
+                Ok(Line::Recording(head)) => {
                     self.sections.push(RawSection::new(head, name));
                     is_begun = true;
                 }
-                _ if !is_begun => return Err(bad("a recording begins with a line `recording`".to_owned())),
-                line => {
+                Ok(_) if !is_begun => {
+                    return Err(bad("a recording begins with a line `recording`".to_owned()));
+                }
+                Ok(line) => {
                     if let Some(section) = self.sections.last_mut() {
                         section.take(line).map_err(bad)?;
                     }
                 }
             }
             number += 1;
+        }
+        if let Some(broken) = broken {
+            return Err(broken);
         }
         if !is_begun {
             return Err(BadRecording {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Experiments as one JSON object. Times are in seconds, shares from 0 to 1; what was not seen is `null`.
+/// Experiments as one JSON object. SeenTimes are in seconds, shares from 0 to 1; what was not seen is `null`.
 pub fn experiments_json(experiments: &[Experiment], origin: &Origin) -> String {
     let all: Vec<Value> = experiments.iter().map(experiment_value).collect();
     let Origin { level, commit } = origin;
@@ -40,7 +40,7 @@ fn experiment_value(experiment: &Experiment) -> Value {
         let all = experiment.all_responses(number);
         let stale = experiment.all_staleness(number);
         let [probes, carried] = experiment.probes(number);
-        let percentiles = |all: &Times| {
+        let percentiles = |all: &SeenTimes| {
             let of = |(at, name): &(f64, &str)| {
                 let value = (!all.is_empty()).then(|| all.value_at_quantile(*at) as f64 / 1e9);
                 ((*name).to_owned(), json!(value))

@@ -23,7 +23,7 @@ mod text;
 use std::time::Duration;
 
 use crate::scenario::{Scenario, WarmUp};
-use crate::{ClassObservations, Digest, Observations, ResourceObservations, Times};
+use crate::{ClassObservations, Digest, Observations, ResourceObservations, SeenTimes};
 
 pub use compare::{Comparison, Difference, compare};
 pub use csv::{comparison_csv, experiments_csv};
@@ -170,7 +170,7 @@ impl Experiment {
     /// them.
     fn note_of_overdue(&self, class: usize) -> Option<String> {
         let seen = || self.runs.iter().map(|run| &run.classes[class]);
-        let mut overdue = Times::default();
+        let mut overdue = SeenTimes::default();
         seen().for_each(|seen| overdue.add(&seen.overdue()));
         let ended: u64 = seen().map(|seen| seen.completed + seen.failed).sum();
         (overdue.len() * OVERDUE_PART > ended + overdue.len()).then(|| {
@@ -226,17 +226,17 @@ impl Experiment {
     }
 
     /// Response times of a class in all runs.
-    pub fn all_responses(&self, class: usize) -> Times {
+    pub fn all_responses(&self, class: usize) -> SeenTimes {
         self.joined(|run| &run.classes[class].response)
     }
 
     /// How long ago cycles of a class began that had not ended at the end of a run, of all runs.
-    pub fn all_unfinished(&self, class: usize) -> Times {
+    pub fn all_unfinished(&self, class: usize) -> SeenTimes {
         self.joined(|run| &run.classes[class].unfinished)
     }
 
     /// How old was what caches answered a class in all runs.
-    pub fn all_staleness(&self, class: usize) -> Times {
+    pub fn all_staleness(&self, class: usize) -> SeenTimes {
         self.joined(|run| &run.classes[class].staleness)
     }
 
@@ -255,8 +255,8 @@ impl Experiment {
         Interval::of(&values, self.confidence)
     }
 
-    fn joined(&self, of: impl Fn(&Observations) -> &Times) -> Times {
-        let mut all = Times::default();
+    fn joined(&self, of: impl Fn(&Observations) -> &SeenTimes) -> SeenTimes {
+        let mut all = SeenTimes::default();
         self.runs.iter().for_each(|run| all.add(of(run)));
         all
     }

@@ -155,6 +155,28 @@ fn what_was_dropped_or_cut_off_is_told() {
     }
 }
 
+/// Its recorder was killed within a line, and another one went on.
+#[test]
+fn a_recording_goes_on_behind_a_line_that_is_cut_off() {
+    let whole = |id| written(&head(id, "server", "here"), |to| to.call(&call(1, 0)).unwrap());
+    let first = whole(1);
+    for cut in first.trim_end().rfind('\n').unwrap() + 2..first.trim_end().len() {
+        let both = format!("{}\n{}", &first[..cut], whole(2));
+        let recording = read(&[&both]);
+        assert!(recording.notes.iter().any(|note| note.contains("is cut off and left out")), "{cut}");
+        assert_eq!(recording.sections.len(), 2, "{cut}");
+    }
+    // Within a character, too.
+    let mut octets = whole(1).into_bytes();
+    octets.extend(b"{\"thread\":\xc3");
+    let mut reading = Reading::default();
+    reading.add("f", octets.as_slice()).unwrap();
+    // Else a bad line stays one.
+    let bad = format!("{}x\n{}", whole(1), whole(2).split_once('\n').unwrap().1);
+    let error = Reading::default().add("f", bad.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("no line of a recording"), "{error}");
+}
+
 #[test]
 fn files_that_are_no_recordings_are_refused_with_their_line() {
     let good = written(&head(1, "client", "here"), |to| to.call(&call(1, 0)).unwrap());

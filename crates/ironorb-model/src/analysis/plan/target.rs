@@ -7,7 +7,7 @@ use crate::analysis::bounds::{ClassBounds, bounds};
 use crate::analysis::demands::{Demands, UNBOUNDED};
 use crate::analysis::network::Load;
 use crate::scenario::{Class, Scenario};
-use crate::{ClassObservations, Observations, Times};
+use crate::{ClassObservations, Observations, SeenTimes};
 
 /// A bound that a deployment is to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,7 +250,7 @@ impl Target {
 
     /// Cycles that had not ended, and had taken longer than the limit by then. They count with that time, since it is the least that they
     /// will take; of younger ones nothing is known.
-    fn late<'a>(&self, classes: impl Iterator<Item = &'a ClassObservations>) -> Times {
+    fn late<'a>(&self, classes: impl Iterator<Item = &'a ClassObservations>) -> SeenTimes {
         joined(classes, |class| &class.unfinished).beyond((self.limit * 1e9) as u64)
     }
 
@@ -338,9 +338,9 @@ fn is_named(resource: &str, name: &str) -> bool {
 
 fn joined<'a>(
     classes: impl Iterator<Item = &'a ClassObservations>,
-    of: impl Fn(&'a ClassObservations) -> &'a Times,
-) -> Times {
-    let mut all = Times::default();
+    of: impl Fn(&'a ClassObservations) -> &'a SeenTimes,
+) -> SeenTimes {
+    let mut all = SeenTimes::default();
     classes.for_each(|class| all.add(of(class)));
     all
 }

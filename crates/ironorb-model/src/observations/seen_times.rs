@@ -1,25 +1,25 @@
-//! Times that were seen.
+//! SeenTimes that were seen.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::HistogramIterator;
 use hdrhistogram::iterators::recorded::Iter;
 
-/// Times in nanoseconds: how often each came, to three digits, and the longest one exactly.
+/// SeenTimes in nanoseconds: how often each came, to three digits, and the longest one exactly.
 ///
 /// A percentile is the longest time of its thousandth part, but no longer than the longest that came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Times {
+pub struct SeenTimes {
     counts: Histogram<u64>,
     longest: u64,
 }
 
-impl Default for Times {
+impl Default for SeenTimes {
     fn default() -> Self {
-        Times { counts: histogram(), longest: 0 }
+        SeenTimes { counts: histogram(), longest: 0 }
     }
 }
 
-impl Times {
+impl SeenTimes {
     /// A time has come. Longer ones than 10 hours count as such.
     #[inline]
     pub fn record(&mut self, ns: u64) {
@@ -28,15 +28,15 @@ impl Times {
     }
 
     /// Takes those of another one, too.
-    pub fn add(&mut self, other: &Times) {
+    pub fn add(&mut self, other: &SeenTimes) {
         let added = self.counts.add(&other.counts);
         debug_assert!(added.is_ok(), "histograms of equal bounds");
         self.longest = self.longest.max(other.longest);
     }
 
     /// Those that are longer than a limit, as far as their three digits tell.
-    pub fn beyond(&self, limit: u64) -> Times {
-        let mut beyond = Times::default();
+    pub fn beyond(&self, limit: u64) -> SeenTimes {
+        let mut beyond = SeenTimes::default();
         for it in self.counts.iter_recorded() {
             let longest = it.value_iterated_to();
             if self.counts.lowest_equivalent(longest) > limit {
@@ -99,8 +99,8 @@ impl Times {
     }
 
     /// Of counts that [`iter_recorded`](Self::iter_recorded) has given. `None` if one is out of range.
-    pub(super) fn of_counts(counts: &[(u64, u64)], longest: u64) -> Option<Times> {
-        let mut times = Times::default();
+    pub(super) fn of_counts(counts: &[(u64, u64)], longest: u64) -> Option<SeenTimes> {
+        let mut times = SeenTimes::default();
         for (value, count) in counts {
             times.counts.record_n(*value, *count).ok()?;
         }
@@ -121,18 +121,18 @@ mod tests {
 
     #[test]
     fn the_longest_time_is_exact_and_bounds_percentiles() {
-        let mut times = Times::default();
+        let mut times = SeenTimes::default();
         (0..10).for_each(|_| times.record(1_000_000));
         assert_eq!((times.max(), times.value_at_percentile(99.0)), (1_000_000, 1_000_000));
         times.record(3_000_001);
         assert_eq!(times.max(), 3_000_001);
-        let mut all = Times::default();
+        let mut all = SeenTimes::default();
         all.add(&times);
         assert_eq!(all, times);
         let beyond = times.beyond(1_000_000);
         assert_eq!((beyond.len(), beyond.max()), (1, 3_000_001));
         assert!(times.beyond(3_000_001).is_empty());
         times.reset();
-        assert_eq!(times, Times::default());
+        assert_eq!(times, SeenTimes::default());
     }
 }
