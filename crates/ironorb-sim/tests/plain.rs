@@ -265,17 +265,22 @@ fn what_was_synced_is_not_lost_with_what_overwrites_it(sim: &mut Sim) {
     assert!(["synced", "SYNced", "synced, more", "SYNced, more"].contains(&&*left), "{left}");
 }
 
+/// The program of a server that keeps all that its only client sends.
+fn hear_one(heard: &Arc<Mutex<String>>) -> impl Fn() + Send + Sync + 'static {
+    let heard = heard.clone();
+    move || {
+        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
+        let mut all = String::new();
+        client.read_to_string(&mut all).unwrap();
+        *heard.lock().unwrap() = all;
+    }
+}
+
 /// What was under way when a link was cut comes before what was sent later.
 #[ironorb_sim::test(seeds = 5)]
 fn octets_keep_their_order_over_a_cut(sim: &mut Sim) {
     let heard: Arc<Mutex<String>> = Arc::default();
-    let of_server = heard.clone();
-    let server = sim.host("server", move || {
-        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
-        let mut all = String::new();
-        client.read_to_string(&mut all).unwrap();
-        *of_server.lock().unwrap() = all;
-    });
+    let server = sim.host("server", hear_one(&heard));
     let client = sim.host("client", || {});
     sim.set_link(&server, &client, far());
     sim.start(&server);
@@ -288,6 +293,33 @@ fn octets_keep_their_order_over_a_cut(sim: &mut Sim) {
     sim.run_for(Duration::from_millis(20));
     stream.write_all(b"third").unwrap();
     drop(stream);
+    sim.run_for(Duration::from_millis(20));
+    sim.join(&server, &client);
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(*heard.lock().unwrap(), "first, second, third");
+}
+
+/// A program that starts while a link is cut does not change the order of what is under way there.
+#[ironorb_sim::test(seeds = 3)]
+fn octets_keep_their_order_over_a_start_within_a_cut(sim: &mut Sim) {
+    let heard: Arc<Mutex<String>> = Arc::default();
+    let server = sim.host("server", hear_one(&heard));
+    let other = sim.process(&server, "other", || {});
+    let client = sim.host("client", || {});
+    sim.set_link(&server, &client, far());
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    let mut stream = sim.on(&client, || TcpStream::connect("server:7000")).unwrap();
+    stream.write_all(b"first, ").unwrap();
+    sim.run_for(Duration::from_millis(3));
+    stream.write_all(b"second, ").unwrap();
+    sim.run_for(Duration::from_millis(1));
+    sim.cut(&server, &client);
+    stream.write_all(b"third").unwrap();
+    drop(stream);
+    // The first has come to the cut after 5 ms, the second comes there after 8.
+    sim.run_for(Duration::from_millis(2));
+    sim.start(&other);
     sim.run_for(Duration::from_millis(20));
     sim.join(&server, &client);
     sim.run_for(Duration::from_secs(1));

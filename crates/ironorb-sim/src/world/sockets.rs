@@ -647,8 +647,12 @@ impl State {
         ready as u32
     }
 
-    /// What was held between two hosts is under way again.
+    /// What was held between two hosts is under way again, unless the link is still cut: what is late keeps its place before the
+    /// rest.
     pub(super) fn release(&mut self, a: HostId, b: HostId) {
+        if self.network.is_cut(a, b) {
+            return;
+        }
         for connection in 0..self.connections.len() {
             for side in 0..2 {
                 let id = SideId { connection, side };
