@@ -326,6 +326,49 @@ fn octets_keep_their_order_over_a_start_within_a_cut(sim: &mut Sim) {
     assert_eq!(*heard.lock().unwrap(), "first, second, third");
 }
 
+/// What a host has sent and what is held up is lost with its power: nobody sends it again. Its next life answers with a reset.
+#[ironorb_sim::test(seeds = 3)]
+fn what_is_held_up_is_lost_when_its_sender_loses_power(sim: &mut Sim) {
+    let heard: Arc<Mutex<(String, Option<ErrorKind>)>> = Arc::default();
+    let of_server = heard.clone();
+    let server = sim.host("server", move || {
+        let (mut client, _) = TcpListener::bind("0.0.0.0:7000").unwrap().accept().unwrap();
+        let mut answering = client.try_clone().unwrap();
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(40));
+            answering.write_all(b"answer").unwrap();
+        });
+        let mut octets = [0; 100];
+        let mut read = || client.read(&mut octets).map(|count| String::from_utf8_lossy(&octets[..count]).into_owned());
+        loop {
+            match read() {
+                Ok(text) => of_server.lock().unwrap().0.push_str(&text),
+                Err(e) => return of_server.lock().unwrap().1 = Some(e.kind()),
+            }
+        }
+    });
+    let client = sim.host("client", || {});
+    sim.set_link(&server, &client, far());
+    sim.start(&server);
+    sim.run_for(Duration::from_millis(1));
+    let mut stream = sim.on(&client, || TcpStream::connect("server:7000")).unwrap();
+    stream.write_all(b"first").unwrap();
+    sim.run_for(Duration::from_millis(10));
+    stream.write_all(b", second").unwrap();
+    sim.run_for(Duration::from_millis(1));
+    sim.cut(&server, &client);
+    stream.write_all(b", third").unwrap();
+    sim.run_for(Duration::from_millis(1));
+    sim.crash(&client);
+    std::mem::forget(stream); // the crash has closed it
+    // The second comes to the cut now.
+    sim.run_for(Duration::from_millis(50));
+    sim.start(&client);
+    sim.join(&server, &client);
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(*heard.lock().unwrap(), ("first".to_owned(), Some(ErrorKind::ConnectionReset)));
+}
+
 /// A link of 5 ms.
 fn far() -> Link {
     Link { latency: Duration::from_millis(5), ..Link::WITHIN_A_HOST }

@@ -78,6 +78,8 @@ struct Side {
     is_shut: bool,
     /// This side has been closed.
     is_closed: bool,
+    /// Its host has lost its power since: nobody sends again what has not arrived.
+    is_forgotten: bool,
     /// What the next call reports.
     error: Option<i32>,
     /// What was sent to this side while nothing passed, behind what was under way when that began.
@@ -113,6 +115,7 @@ impl Side {
             has_end: false,
             is_shut: false,
             is_closed: false,
+            is_forgotten: false,
             error: None,
             held: VecDeque::new(),
             held_late: 0,
@@ -531,6 +534,9 @@ impl State {
     pub(super) fn arrive(&mut self, to: SideId, segment: Segment) {
         let (from_host, to_host) = (self.side(to.other()).host, self.side(to).host);
         if self.network.is_cut(from_host, to_host) || !self.hosts[to_host.0].is_up {
+            if self.side(to.other()).is_forgotten && !matches!(segment, Segment::Reset) {
+                return; // who would send it again knows nothing of it
+            }
             // What is under way when a link is cut or a host goes down comes later, as TCP sends it again.
             let side = self.side_mut(to);
             side.held.insert(side.held_late, segment);
@@ -668,15 +674,21 @@ impl State {
         }
     }
 
-    /// A host has lost its power: its sides are gone, and nobody hears of it.
+    /// A host has lost its power: its sides are gone, and nobody hears of it. What it has sent and what is held up is gone as well,
+    /// since nobody sends it again. What others send it waits: it is answered with resets.
     pub(super) fn forget_sides_of(&mut self, host: HostId) {
         for connection in &mut self.connections {
-            for side in &mut connection.sides {
-                if side.host == host {
-                    side.file = None;
-                    side.is_closed = true;
-                    side.received.clear();
+            for side in 0..2 {
+                let [own, other] = connection.sides.get_disjoint_mut([side, 1 - side]).expect("two sides");
+                if own.host != host {
+                    continue;
                 }
+                own.file = None;
+                own.is_closed = true;
+                own.is_forgotten = true;
+                own.received.clear();
+                other.held.clear();
+                other.held_late = 0;
             }
         }
     }
