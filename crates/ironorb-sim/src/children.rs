@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use ironorb_model::record::pcapng::{About, Capture, SEGMENT_OCTETS};
 
 use crate::calls;
 use crate::faults::Planned;
-use crate::sim::Sim;
+use crate::sim::{Sim, said_by};
 use crate::watchdog;
 use crate::world::State;
 
@@ -36,10 +37,11 @@ const TRACE: &str = "IRONORB_SIM_TRACE";
 const PCAPNG: &str = "IRONORB_SIM_PCAPNG";
 /// The commit of what is tested, for these files.
 const COMMIT: &str = "IRONORB_SIM_COMMIT";
-/// For a child: its test, its seed, where its report goes, and the faults that it leaves out.
+/// The numbers of faults that runs leave out: `0,2`.
+const LEFT_OUT: &str = "IRONORB_SIM_LEFT_OUT";
+/// For a child: its test and its seed, and where its report goes.
 const CHILD: &str = "IRONORB_SIM_CHILD";
 const REPORT: &str = "IRONORB_SIM_REPORT";
-const LEFT_OUT: &str = "IRONORB_SIM_LEFT_OUT";
 
 /// Runs a test: what `#[ironorb_sim::test]` calls.
 ///
@@ -77,10 +79,21 @@ fn chosen(seeds: u64) -> Range<u64> {
     chosen
 }
 
+/// The faults that are left out before any is left out to shorten a failure.
+fn given_left_out() -> Vec<usize> {
+    let text = env::var(LEFT_OUT).unwrap_or_default();
+    let number = |text: &str| {
+        text.parse().unwrap_or_else(|_| panic!("{LEFT_OUT} has numbers of faults, as 0,2: not `{text}`"))
+    };
+    text.split(',').filter(|text| !text.is_empty()).map(number).collect()
+}
+
 /// What a run has come to.
 struct Outcome {
     has_passed: bool,
     report: Report,
+    /// How the process has ended.
+    status: String,
     output: String,
 }
 
@@ -90,10 +103,41 @@ struct Report {
     /// The faults of the seed, by number.
     plan: BTreeMap<usize, String>,
     digest: String,
+    /// The first line of the failure. One that ends the process by itself is not written down.
+    failure: String,
+}
+
+impl Outcome {
+    /// What tells a failure from others: what it says, without what differs from run to run.
+    fn failure(&self) -> String {
+        match &*self.report.failure {
+            "" => self.status.clone(),
+            said => without_numbers(said),
+        }
+    }
+}
+
+/// A text without its numbers and their units, and without what lists in it have.
+fn without_numbers(text: &str) -> String {
+    let (mut depth, mut is_number, mut last) = (0_u32, false, ' ');
+    let mut rest = String::new();
+    for character in text.chars() {
+        let begins = character.is_ascii_digit() && !last.is_alphanumeric() && last != '_';
+        is_number = begins || is_number && (character.is_alphanumeric() || character == '.');
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            other if depth == 0 && !is_number => rest.push(other),
+            _ => {}
+        }
+        last = character;
+    }
+    rest
 }
 
 fn run_seeds(name: &str, seeds: Range<u64>) {
     let next = AtomicU64::new(seeds.start);
+    let left_out = given_left_out();
     let failed: Mutex<BTreeMap<u64, Outcome>> = Mutex::default();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
@@ -104,7 +148,7 @@ fn run_seeds(name: &str, seeds: Range<u64>) {
                     if seed >= seeds.end {
                         return;
                     }
-                    let outcome = run_child(name, seed, &[]);
+                    let outcome = run_child(name, seed, &left_out);
                     if env::var_os(SEED).is_some() {
                         eprint!("seed {seed}, digest {}\n{}", outcome.report.digest, outcome.output);
                     }
@@ -117,45 +161,68 @@ fn run_seeds(name: &str, seeds: Range<u64>) {
     });
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some((seed, outcome)) = failed.into_iter().next() {
-        panic!("{}", explained(name, seed, outcome));
+        panic!("{}", explained(name, seed, left_out, outcome));
     }
 }
 
-/// What people are told of a seed that fails.
-fn explained(name: &str, seed: u64, outcome: Outcome) -> String {
-    let (left_out, outcome) = shortened(name, seed, outcome);
-    let mut text =
-        format!("the test fails with seed {seed} (level L2). Repeat it: {SEED}={seed} cargo test {name}\n");
-    let plan: Vec<_> = outcome.report.plan.iter().filter(|(number, _)| !left_out.contains(number)).collect();
-    if !outcome.report.plan.is_empty() {
-        let _ = writeln!(text, "{} of {} faults are needed:", plan.len(), outcome.report.plan.len());
-        for (_, fault) in plan {
+/// What people are told of a seed that fails, of which these faults were left out from the beginning: what the run has printed,
+/// and then the shortest script.
+fn explained(name: &str, seed: u64, left_out: Vec<usize>, outcome: Outcome) -> String {
+    let run = |left_out: &[usize]| run_child(name, seed, left_out);
+    let left_out = shortened(left_out, &outcome, run, SHORTENING_MAX);
+    let Outcome { report: Report { plan, .. }, mut output, .. } = outcome;
+    let mut repeat = format!("{SEED}={seed}");
+    if !left_out.is_empty() {
+        let _ = write!(repeat, " {LEFT_OUT}={}", list(&left_out));
+    }
+    if !output.is_empty() && !output.ends_with('\n') {
+        output.push('\n');
+    }
+    let mut text = format!(
+        "the test fails with seed {seed} (level L2). Repeat it: {repeat} cargo test {name}\n{output}"
+    );
+    let needed: Vec<_> = plan.iter().filter(|(number, _)| !left_out.contains(number)).collect();
+    if !plan.is_empty() {
+        let _ = writeln!(text, "{} of {} faults are needed:", needed.len(), plan.len());
+        for (_, fault) in needed {
             let _ = writeln!(text, "  {fault}");
         }
     }
-    let _ = write!(text, "{}", outcome.output);
     text
 }
 
-/// Leaves out as many faults as the failure can do without: halves first, then quarters, down to single ones.
-fn shortened(name: &str, seed: u64, first: Outcome) -> (Vec<usize>, Outcome) {
-    let mut kept: Vec<usize> = first.report.plan.keys().copied().collect();
-    let (mut left_out, mut outcome) = (Vec::new(), first);
+fn list(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    numbers.join(",")
+}
+
+/// Leaves out as many faults as the same failure can do without: halves first, then quarters, down to single ones. Gives all
+/// that are left out, those that were so from the beginning too.
+fn shortened(
+    mut left_out: Vec<usize>,
+    first: &Outcome,
+    run: impl Fn(&[usize]) -> Outcome,
+    time_max: Duration,
+) -> Vec<usize> {
+    let begun = Instant::now();
+    let mut kept: Vec<usize> =
+        first.report.plan.keys().copied().filter(|number| !left_out.contains(number)).collect();
     let mut width = kept.len();
     let mut runs = 0;
-    while width > 0 && runs < SHORTENING_RUNS_MAX {
+    let may_go_on = |runs| runs < SHORTENING_RUNS_MAX && begun.elapsed() < time_max;
+    while width > 0 && may_go_on(runs) {
         let mut has_shrunk = false;
         let mut at = 0;
-        while at < kept.len() && runs < SHORTENING_RUNS_MAX {
+        while at < kept.len() && may_go_on(runs) {
             let tried: Vec<usize> = kept[at..kept.len().min(at + width)].to_vec();
             let without: Vec<usize> = left_out.iter().chain(&tried).copied().collect();
-            let again = run_child(name, seed, &without);
+            let again = run(&without);
             runs += 1;
-            if again.has_passed {
+            if again.has_passed || again.failure() != first.failure() {
                 at += width;
             } else {
                 kept.retain(|number| !tried.contains(number));
-                (left_out, outcome, has_shrunk) = (without, again, true);
+                (left_out, has_shrunk) = (without, true);
             }
         }
         if !has_shrunk || width == 1 {
@@ -163,23 +230,24 @@ fn shortened(name: &str, seed: u64, first: Outcome) -> (Vec<usize>, Outcome) {
         }
         width = width.min(kept.len());
     }
-    (left_out, outcome)
+    left_out.sort_unstable();
+    left_out
 }
 
-/// A failure is shortened by so many runs at most.
+/// A failure is shortened by so many runs at most, of which none begins after so long.
 const SHORTENING_RUNS_MAX: u32 = 200;
+const SHORTENING_MAX: Duration = Duration::from_secs(60);
 
 fn run_child(name: &str, seed: u64, left_out: &[usize]) -> Outcome {
     static CHILDREN: AtomicU64 = AtomicU64::new(0);
     let number = CHILDREN.fetch_add(1, Ordering::Relaxed);
     let report = env::temp_dir().join(format!("ironorb-sim-{}-{number}", process::id()));
     let program = env::current_exe().expect("the program's own path");
-    let numbers: Vec<String> = left_out.iter().map(usize::to_string).collect();
     let output = Command::new(program)
         .args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1", "--quiet"])
         .env(CHILD, format!("{name} {seed}"))
         .env(REPORT, &report)
-        .env(LEFT_OUT, numbers.join(","))
+        .env(LEFT_OUT, list(left_out))
         .stdin(Stdio::null())
         .output()
         .expect("the test's own program starts");
@@ -188,6 +256,7 @@ fn run_child(name: &str, seed: u64, left_out: &[usize]) -> Outcome {
         // A child that says nothing has run nothing.
         has_passed: output.status.success() && !told.digest.is_empty(),
         report: told,
+        status: output.status.to_string(),
         output: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
     let _ = fs::remove_file(&report); // a temporary file more is no failure
@@ -200,6 +269,7 @@ impl Report {
         for line in text.lines() {
             match line.split_once(' ') {
                 Some(("digest", digest)) => report.digest = digest.to_owned(),
+                Some(("failure", failure)) => report.failure = failure.to_owned(),
                 Some((number, fault)) => {
                     number.parse().map(|number| report.plan.insert(number, fault.to_owned())).ok();
                 }
@@ -216,10 +286,17 @@ static REPORT_TEXT: Mutex<String> = Mutex::new(String::new());
 /// Writes down what faults there are.
 pub(crate) fn note_plan(planned: &[Planned]) {
     let mut text = String::new();
-    for Planned { number, at, fault } in planned {
-        let _ = writeln!(text, "{number} {at} s: {fault}");
+    for fault in planned {
+        let _ = writeln!(text, "{} {fault}", fault.number);
     }
     write_report(&text);
+}
+
+/// Writes down why the run fails.
+pub(crate) fn note_failure(failure: &str) {
+    if let Some(line) = failure.lines().next() {
+        write_report(&format!("failure {line}\n"));
+    }
 }
 
 fn write_report(more: &str) {
@@ -235,8 +312,7 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
     if let Ok(path) = env::var(REPORT) {
         REPORT_PATH.get_or_init(|| path.into());
     }
-    let left_out = env::var(LEFT_OUT).unwrap_or_default();
-    let left_out: Vec<usize> = left_out.split(',').filter_map(|number| number.parse().ok()).collect();
+    let left_out = given_left_out();
     let commit = env::var(COMMIT).unwrap_or_default();
     let about = About { level: LEVEL, name, seed, commit: &commit };
     be_simulation(&about, left_out, move |sim| {
@@ -248,6 +324,9 @@ fn be_child(name: &str, seed: u64, body: fn(&mut Sim)) -> ! {
         let digest = sim.digest();
         let counts = sim.counts();
         write_report(&format!("digest {digest:016x} {counts:?}\n"));
+        if let Err(panic) = &outcome {
+            note_failure(&said_by(&**panic));
+        }
         i32::from(outcome.is_err()) * FAILED
     })
 }
@@ -330,3 +409,54 @@ fn write_records() {
 
 /// As the harness ends when a test has failed.
 pub(crate) const FAILED: i32 = 101;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn failed(failure: &str) -> Outcome {
+        let plan = (0..8).map(|number| (number, format!("fault {number}"))).collect();
+        let report = Report { plan, digest: "1".to_owned(), failure: failure.to_owned() };
+        Outcome { has_passed: false, report, status: "exit status: 101".to_owned(), output: String::new() }
+    }
+
+    /// One of two faults is another failure, and without both there is none.
+    fn run(left_out: &[usize]) -> Outcome {
+        let said = format!("both fail with {} faults: [{left_out:?}]", 8 - left_out.len());
+        match (left_out.contains(&2), left_out.contains(&5)) {
+            (false, false) => failed(&said),
+            (true, true) => Outcome { has_passed: true, ..failed("") },
+            _ => failed("one fails"),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_shortened_to_no_other_one() {
+        let left_out = shortened(Vec::new(), &run(&[]), run, SHORTENING_MAX);
+        assert_eq!(left_out, [0, 1, 3, 4, 6, 7]);
+        let runs = Cell::new(0);
+        let counted = |left_out: &[usize]| {
+            runs.set(runs.get() + 1);
+            assert!(left_out.contains(&7), "what a person leaves out is left out always");
+            run(left_out)
+        };
+        assert_eq!(shortened(vec![7, 0], &run(&[7, 0]), counted, SHORTENING_MAX), [0, 1, 3, 4, 6, 7]);
+        assert!(runs.get() < 20, "{runs:?}");
+    }
+
+    #[test]
+    fn shortening_ends_when_its_time_is_over() {
+        let never = |_: &[usize]| -> Outcome { panic!("its time is over") };
+        assert_eq!(shortened(vec![3], &run(&[3]), never, Duration::ZERO), [3]);
+    }
+
+    #[test]
+    fn numbers_and_lists_do_not_tell_failures_apart() {
+        let ours = "the count of server2 went back after 1.5s: [1, 2]";
+        assert_eq!(without_numbers(ours), "the count of server2 went back after : ");
+        assert_eq!(without_numbers(ours), without_numbers(&ours.replace("1.5s: [1", "150ms: [3, 4")));
+        assert_ne!(without_numbers("kind: TimedOut"), without_numbers("kind: ConnectionReset"));
+    }
+}

@@ -139,7 +139,8 @@ impl Faults {
         self
     }
 
-    pub(crate) fn draw(&self, random: &mut Random) -> Vec<(Duration, Fault)> {
+    /// Faults of the seed, each with its mend, and when they happen.
+    pub(crate) fn draw(&self, random: &mut Random) -> Vec<[(Duration, Fault); 2]> {
         let pairs: Vec<(Fault, Fault)> = self.pairs().collect();
         let count = if pairs.is_empty() { 0 } else { random.below(self.count + 1) };
         let mut drawn = Vec::new();
@@ -151,8 +152,7 @@ impl Faults {
                 Fault::ClockAhead(host, at_most) => skewed(random, host, at_most),
                 other => other,
             };
-            drawn.push((at, begins));
-            drawn.push((until, ends));
+            drawn.push([(at, begins), (until, ends)]);
         }
         drawn
     }
@@ -186,12 +186,18 @@ fn between(random: &mut Random, range: &Range<Duration>) -> Duration {
     range.start + Duration::from_nanos(random.below(width))
 }
 
-/// A fault of a seed, with its number among them.
+/// A fault of a seed and its mend, with their number among them: runs leave out both or neither.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) number: usize,
-    pub(crate) at: Time,
-    pub(crate) fault: Fault,
+    pub(crate) steps: [(Time, Fault); 2],
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [(at, fault), (until, mend)] = &self.steps;
+        write!(f, "{at} s: {fault}, {until} s: {mend}")
+    }
 }
 
 #[cfg(test)]
@@ -205,7 +211,7 @@ mod tests {
         let faults = Faults::within(Duration::ZERO..Duration::from_secs(1), 4).skewing([&host], AT_MOST);
         let (mut ahead, mut behind, mut right) = (0, 0, 0);
         for seed in 0..100 {
-            for (_, fault) in faults.draw(&mut Random::stream(seed, 0)) {
+            for (_, fault) in faults.draw(&mut Random::stream(seed, 0)).into_iter().flatten() {
                 match fault {
                     Fault::ClockAhead(_, by) if by.is_zero() => right += 1,
                     Fault::ClockAhead(_, by) => ahead += usize::from(by < AT_MOST),

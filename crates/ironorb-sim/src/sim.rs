@@ -1,5 +1,6 @@
 //! What a test does: hosts, time, faults, conditions.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -190,12 +191,12 @@ impl Sim {
     /// Has faults happen that follow from the seed. If the test fails, those that matter are printed.
     pub fn plan(&mut self, faults: &Faults) {
         let now = inside(|state| state.now());
-        for (at, fault) in faults.draw(&mut self.random) {
+        for steps in faults.draw(&mut self.random) {
             let number = self.planned.len();
-            self.planned.push(Planned { number, at: now + at, fault: fault.clone() });
             if !self.left_out.contains(&number) {
-                self.inflict_after(at, &fault);
+                steps.iter().for_each(|(at, fault)| self.inflict_after(*at, fault));
             }
+            self.planned.push(Planned { number, steps: steps.map(|(at, fault)| (now + at, fault)) });
         }
         crate::children::note_plan(&self.planned);
     }
@@ -411,9 +412,14 @@ fn start(host: HostId) {
     }
 }
 
-fn fail(host: HostId, panic: &(dyn std::any::Any + Send)) {
+/// The message of a panic.
+pub(crate) fn said_by(panic: &(dyn Any + Send)) -> String {
     let said = panic.downcast_ref::<String>().cloned();
-    let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&it| it.to_owned())).unwrap_or_default();
+    said.or_else(|| panic.downcast_ref::<&str>().map(|&it| it.to_owned())).unwrap_or_default()
+}
+
+fn fail(host: HostId, panic: &(dyn Any + Send)) {
+    let said = said_by(panic);
     inside(|state| {
         let failure = format!("the program of {} has panicked: {said}", state.hosts[host.0].name);
         state.fail(failure);

@@ -339,7 +339,8 @@ fn what_is_held_up_is_lost_when_its_sender_loses_power(sim: &mut Sim) {
             answering.write_all(b"answer").unwrap();
         });
         let mut octets = [0; 100];
-        let mut read = || client.read(&mut octets).map(|count| String::from_utf8_lossy(&octets[..count]).into_owned());
+        let mut read =
+            || client.read(&mut octets).map(|count| String::from_utf8_lossy(&octets[..count]).into_owned());
         loop {
             match read() {
                 Ok(text) => of_server.lock().unwrap().0.push_str(&text),

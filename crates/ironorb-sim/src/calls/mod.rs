@@ -122,6 +122,7 @@ pub(crate) fn end_process(code: c_int) -> ! {
 
 /// Ends the process at once, as a test that has failed, for a reason that the test's own thread would never hear of.
 pub(crate) fn end_process_with(failure: &str) -> ! {
+    crate::children::note_failure(failure);
     let text = format!("{failure}\n");
     // SAFETY: the octets live until the call returns.
     unsafe { raw::kernel(libc::SYS_write, [2, text.as_ptr() as i64, text.len() as i64, 0, 0, 0]) };
