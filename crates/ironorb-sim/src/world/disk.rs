@@ -145,8 +145,16 @@ impl State {
     }
 }
 
-/// What a disk writes at once.
-const SECTOR: usize = 512;
+/// What a disk writes at once, between multiples of it in the file.
+const SECTOR: u64 = 512;
+
+/// How much of a write is made that is made in part: what lies in some of the first sectors that it touches, or in none.
+fn torn(at: u64, length: usize, random: &mut Random) -> usize {
+    let first = at / SECTOR;
+    let sectors = (at + length as u64).div_ceil(SECTOR) - first;
+    let border = (first + random.below(sectors)) * SECTOR;
+    border.saturating_sub(at) as usize
+}
 
 fn after_crash(changes: Vec<Change>, random: &mut Random) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -163,12 +171,42 @@ fn after_crash(changes: Vec<Change>, random: &mut Random) -> Vec<Step> {
             What::Length(length) => steps.push(Step::SetLength(length)),
             What::Written(mut octets) => {
                 if random.is_so(0.125) {
-                    let sectors = octets.len().div_ceil(SECTOR) as u64;
-                    octets.truncate(random.below(sectors) as usize * SECTOR);
+                    octets.truncate(torn(change.at, octets.len(), random));
                 }
                 steps.push(Step::Write { at: change.at, octets });
             }
         }
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// How much of a write of this length may be there after a crash.
+    fn left(at: u64, length: usize) -> Vec<usize> {
+        let mut left = BTreeSet::new();
+        for seed in 0..1_000 {
+            let after = What::Written(vec![1; length]);
+            let change = Change { length_before: at, at, before: Vec::new(), after };
+            let steps = after_crash(vec![change], &mut Random::stream(seed, 0));
+            left.insert(match steps.last() {
+                Some(Step::Write { octets, .. }) => octets.len(),
+                _ => 0,
+            });
+        }
+        left.into_iter().collect()
+    }
+
+    #[test]
+    fn writes_are_torn_where_sectors_meet() {
+        assert_eq!(left(100, 100), [0, 100], "within a sector: all or nothing");
+        assert_eq!(left(412, 100), [0, 100], "up to its end");
+        assert_eq!(left(500, 100), [0, 12, 100]);
+        assert_eq!(left(1_100, 1_000), [0, 436, 948, 1_000]);
+        assert_eq!(left(512, 1_024), [0, 512, 1_024]);
+    }
 }
