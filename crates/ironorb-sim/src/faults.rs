@@ -18,6 +18,9 @@ pub enum Fault {
     Crash(Host),
     /// A host's program starts, again if it had been killed. One that runs is killed first.
     Start(Host),
+    /// A host that has lost its power has it again: the program starts as by [`Start`](Fault::Start), and so do the others that
+    /// ran there.
+    Reboot(Host),
     /// None of a process's threads runs; its connections stay, and fill.
     Pause(Host),
     /// The threads of a process run again.
@@ -37,10 +40,10 @@ impl Fault {
         match self {
             Fault::Kill(host) => state.kill(host.id()),
             Fault::Crash(host) => state.crash(host.id()),
-            Fault::Start(host) => {
-                state.kill(host.id());
-                state.power_up(host.id());
-                state.start_soon(host.id());
+            Fault::Start(host) => start(state, host),
+            Fault::Reboot(host) => {
+                start(state, host);
+                state.start_those_that_ran(host.id());
             }
             Fault::Pause(host) => state.pause(host.id(), true),
             Fault::Resume(host) => state.pause(host.id(), false),
@@ -52,12 +55,19 @@ impl Fault {
     }
 }
 
+fn start(state: &mut State, host: &Host) {
+    state.kill(host.id());
+    state.power_up(host.id());
+    state.start_soon(host.id());
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Kill(host) => write!(f, "kill {}", host.name()),
             Fault::Crash(host) => write!(f, "crash {}", host.name()),
             Fault::Start(host) => write!(f, "start {}", host.name()),
+            Fault::Reboot(host) => write!(f, "reboot {}", host.name()),
             Fault::Pause(host) => write!(f, "pause {}", host.name()),
             Fault::Resume(host) => write!(f, "resume {}", host.name()),
             Fault::Cut(a, b) => write!(f, "cut {} from {}", a.name(), b.name()),
@@ -73,8 +83,9 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Which faults may happen, how many and when. Each comes with its mend: a host that is killed or crashes starts again, a
-/// link that is cut is joined, a process that is paused goes on, a clock that is wrong is set right.
+/// Which faults may happen, how many and when. Each comes with its mend: a program that is killed starts again, a host that
+/// crashes starts again with all that ran there, a link that is cut is joined, a process that is paused goes on, a clock that
+/// is wrong is set right.
 #[derive(Debug, Clone)]
 pub struct Faults {
     within: Range<Duration>,
@@ -161,7 +172,7 @@ impl Faults {
     fn pairs(&self) -> impl Iterator<Item = (Fault, Fault)> {
         let kills = self.kills.iter().map(|host| (Fault::Kill(host.clone()), Fault::Start(host.clone())));
         let crashes =
-            self.crashes.iter().map(|host| (Fault::Crash(host.clone()), Fault::Start(host.clone())));
+            self.crashes.iter().map(|host| (Fault::Crash(host.clone()), Fault::Reboot(host.clone())));
         let pauses = self.pauses.iter().map(|host| (Fault::Pause(host.clone()), Fault::Resume(host.clone())));
         let cut =
             |(a, b): &(Host, Host)| (Fault::Cut(a.clone(), b.clone()), Fault::Join(a.clone(), b.clone()));

@@ -163,7 +163,8 @@ impl Sim {
         inside(|state| state.kill(host.id));
     }
 
-    /// A host loses its power: its program is gone, and others hear nothing of it until it [starts](Self::start) again.
+    /// A host loses its power: its programs are gone, and others hear nothing of it until one of them [starts](Self::start)
+    /// again. [`Fault::Reboot`] starts all that ran.
     pub fn crash(&mut self, host: &Host) {
         inside(|state| state.crash(host.id));
     }
@@ -401,6 +402,7 @@ fn start_those_that_are_to() {
 fn start(host: HostId) {
     let program = inside(|state| {
         state.hosts[host.0].incarnation += 1;
+        state.hosts[host.0].ran_at_crash = false;
         state.hosts[host.0].program.clone()
     });
     if let Some(program) = program {

@@ -463,6 +463,53 @@ fn a_program_that_was_paused_runs_after_its_host_has_lost_power(sim: &mut Sim) {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+/// The mend of a crash starts all programs that ran on the host, and no other, whichever of them the crash names.
+#[ironorb_sim::test(seeds = 10)]
+fn all_that_ran_on_a_host_runs_again_after_its_crash(sim: &mut Sim) {
+    let starts: [Arc<AtomicU32>; 4] = Default::default();
+    let program = |number: usize, takes: u64| {
+        let starts = starts[number].clone();
+        move || {
+            starts.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_secs(takes));
+        }
+    };
+    let host = sim.host("host", program(0, 1_000));
+    let second = sim.process(&host, "second", program(1, 1_000));
+    let short = sim.process(&host, "short", program(2, 0));
+    sim.process(&host, "never", program(3, 1_000));
+    [&host, &second, &short].into_iter().for_each(|process| sim.start(process));
+    sim.run_for(Duration::from_secs(1));
+    sim.plan(&Faults::within(Duration::ZERO..Duration::from_secs(1), 1).crashing([&second]));
+    sim.run_for(Duration::from_secs(5));
+    let starts = starts.each_ref().map(|count| count.load(Ordering::Relaxed));
+    // A seed has one crash or none.
+    assert!(matches!(starts, [1, 1, 1, 0] | [2, 2, 1, 0]), "{starts:?}");
+}
+
+/// Programs start when the test's thread lets them. What befalls them before counts.
+#[ironorb_sim::test(seeds = 1)]
+fn a_program_that_is_killed_before_it_starts_does_not_start(sim: &mut Sim) {
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = count.clone();
+    let host = sim.host("host", move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(Duration::from_secs(1_000));
+    });
+    sim.start(&host);
+    sim.run_for(Duration::from_secs(1));
+    sim.inflict_after(Duration::from_secs(1), &Fault::Start(host.clone()));
+    sim.inflict_after(Duration::from_secs(2), &Fault::Start(host.clone()));
+    thread::sleep(Duration::from_secs(3));
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+    sim.inflict_after(Duration::from_secs(1), &Fault::Start(host.clone()));
+    sim.inflict_after(Duration::from_secs(2), &Fault::Kill(host.clone()));
+    thread::sleep(Duration::from_secs(3));
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
 /// A simulated host has the processors that the test gives it, whatever this machine has.
 #[ironorb_sim::test(seeds = 1)]
 fn programs_see_the_processors_of_their_host(sim: &mut Sim) {

@@ -8,6 +8,7 @@ impl State {
     /// A process is killed: none of its code runs any more, and the kernel closes what it had open.
     pub(crate) fn kill(&mut self, host: HostId) {
         self.note(9, self.now().as_ns(), host.0 as u64);
+        self.does_not_start(host);
         self.hosts[host.0].is_paused = false;
         self.end_threads_of(host);
         self.close_files_of(host);
@@ -22,6 +23,7 @@ impl State {
         self.forget_sides_of(machine);
         let processes = self.processes_of(machine);
         for &process in &processes {
+            self.hosts[process.0].ran_at_crash |= self.does_not_start(process) | self.runs(process);
             self.hosts[process.0].is_paused = false;
             self.end_threads_of(process);
             self.close_files_of(process);
@@ -46,8 +48,25 @@ impl State {
 
     /// Has the test's thread start the program of a host.
     pub(crate) fn start_soon(&mut self, host: HostId) {
+        self.hosts[host.0].ran_at_crash = false;
         self.starting.push_back(host);
         self.tell_test();
+    }
+
+    /// A process that the test's thread was to start is gone before. True if there is one.
+    fn does_not_start(&mut self, host: HostId) -> bool {
+        let before = self.starting.len();
+        self.starting.retain(|&it| it != host);
+        self.starting.len() < before
+    }
+
+    /// Has the test's thread start the programs that ran on a host when it lost its power, but for those that it has started since.
+    pub(crate) fn start_those_that_ran(&mut self, host: HostId) {
+        for process in self.processes_of(self.machine(host)) {
+            if self.hosts[process.0].ran_at_crash {
+                self.start_soon(process);
+            }
+        }
     }
 
     /// Nothing passes between two hosts from now on, or all does again.

@@ -43,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) is_up: bool,
     /// None of its threads runs, as after SIGSTOP.
     pub(crate) is_paused: bool,
+    /// Its program ran when its host lost its power, and has not started since.
+    pub(crate) ran_at_crash: bool,
     /// Counts starts.
     pub(crate) incarnation: u32,
     /// A line of output that has no end yet.
@@ -63,6 +65,7 @@ impl Host {
             program: None,
             is_up: true,
             is_paused: false,
+            ran_at_crash: false,
             incarnation: 0,
             line: Vec::new(),
         }
@@ -119,6 +122,12 @@ impl State {
     /// The processes of a host.
     pub(crate) fn processes_of(&self, machine: HostId) -> Vec<HostId> {
         (0..self.hosts.len()).map(HostId).filter(|&it| self.machine(it) == machine).collect()
+    }
+
+    /// Whether a process has been started and has threads.
+    pub(super) fn runs(&self, process: HostId) -> bool {
+        let has_threads = || self.threads.iter().any(|thread| thread.host == process && !thread.has_ended());
+        self.hosts[process.0].incarnation > 0 && has_threads()
     }
 
     /// The process of the running thread.
