@@ -422,6 +422,59 @@ fn a_connection_is_there_soon_after_its_link(sim: &mut Sim) {
     assert!((Duration::from_secs(127)..Duration::from_millis(127_001)).contains(&took), "{took:?}");
 }
 
+/// Time passes and others run while programs ask again and again without waiting, with or without an eye on the clock.
+#[ironorb_sim::test(seeds = 10)]
+#[expect(unsafe_code, reason = "`poll` of the C library, which the standard library does not have")]
+fn programs_that_poll_hear_of_what_comes(sim: &mut Sim) {
+    fn until_there<T>(mut ask: impl FnMut() -> std::io::Result<T>) -> T {
+        loop {
+            match ask() {
+                Ok(there) => return there,
+                Err(e) => assert_eq!(e.kind(), ErrorKind::WouldBlock),
+            }
+        }
+    }
+    sim.set_preemption(0.0);
+    let server = sim.host("server", || {
+        let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (mut client, _) = until_there(|| listener.accept());
+        client.set_nonblocking(true).unwrap();
+        let mut octets = [0; 2];
+        for octet in &mut octets {
+            until_there(|| client.read(std::slice::from_mut(octet)));
+            client.write_all(&[*octet]).unwrap();
+        }
+        // All that there is room for, and again as soon as there is room for more.
+        let mut left = 500_000;
+        while left > 0 {
+            left -= until_there(|| client.write(&[0; 500_000][..left]));
+        }
+    });
+    let client = sim.host("client", || {});
+    sim.start(&server);
+    sim.on(&client, || {
+        let mut stream = TcpStream::connect("server:7000").unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let begun = Instant::now();
+        stream.write_all(&[1]).unwrap();
+        until_there(|| {
+            assert!(begun.elapsed() < Duration::from_millis(1), "others do not run");
+            stream.read(&mut [0])
+        });
+        stream.write_all(&[2]).unwrap();
+        let mut entry = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: it is one entry.
+        while unsafe { libc::poll(&raw mut entry, 1, 0) } == 0 {}
+        stream.read_exact(&mut [0]).unwrap();
+        let mut left = 500_000;
+        while left > 0 {
+            left -= until_there(|| stream.read(&mut [0; 10_000]));
+        }
+    });
+    assert!(sim.elapsed() < Duration::from_millis(10), "{:?}", sim.elapsed());
+}
+
 /// Who has filled a socket hears of room, told before that there is none or not.
 #[ironorb_sim::test(seeds = 3)]
 #[expect(unsafe_code, reason = "`poll` of the C library, which the standard library does not have")]

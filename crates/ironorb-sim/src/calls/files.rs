@@ -8,7 +8,7 @@ use libc::{epoll_event, nfds_t, pollfd, sigset_t, timespec};
 
 use super::sockets::{receive, send};
 use super::time::time_of;
-use super::{c_answer, c_done, inside, is_simulated, raw, until_answered, with};
+use super::{c_answer, c_done, inside, is_simulated, note_poll, raw, until_answered, with};
 use crate::world::{Answer, FIRST_DESCRIPTOR, Interest, PollRequest};
 
 /// Whether a call about this descriptor is the simulation's.
@@ -331,7 +331,11 @@ unsafe fn wait_for_any(entries: *mut pollfd, count: nfds_t, timeout: Option<Dura
         // Descriptors of the system are looked at once: the system's are ready at once or not within this time.
         let arguments = [entries.as_mut_ptr() as i64, count as i64, 0, 0, 0, 0];
         // SAFETY: the entries are borrowed.
-        return unsafe { raw::libc_call(libc::SYS_poll, arguments) as c_int };
+        let ready = unsafe { raw::libc_call(libc::SYS_poll, arguments) as c_int };
+        if ready == 0 {
+            note_poll();
+        }
+        return ready;
     }
     let until = end_of_wait(timeout);
     let ready = until_answered(

@@ -195,17 +195,37 @@ fn until_answered<T>(
     mut wait: impl FnMut(&mut State) -> bool,
 ) -> Answer<T> {
     loop {
-        match inside(&mut call) {
-            Err(libc::EAGAIN) if inside(&mut wait) => {
-                let why = give_way();
-                compute(inside(|state| state.costs.wake_up));
-                if why == Why::TimeOver {
-                    return Err(libc::EAGAIN);
-                }
-            }
-            answer => return answer,
+        let answer = inside(&mut call);
+        if !matches!(answer, Err(libc::EAGAIN)) {
+            return answer;
+        }
+        if !inside(&mut wait) {
+            note_poll();
+            return answer;
+        }
+        let why = give_way();
+        compute(inside(|state| state.costs.wake_up));
+        if why == Why::TimeOver {
+            return Err(libc::EAGAIN);
         }
     }
+}
+
+/// The calling thread has asked for what is not there, and does not wait. If it goes on asking, time and others go on as well:
+/// otherwise it would never come.
+fn note_poll() {
+    if inside(State::polls_in_a_loop) {
+        yield_and_take_time();
+    }
+}
+
+/// Lets others run. It takes time, so that a thread which does it until something happens comes to its end.
+fn yield_and_take_time() {
+    inside(|state| {
+        state.read_clock();
+        state.yield_now();
+    });
+    give_way();
 }
 
 /// The C library's form of an answer.

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ironorb_model::Time;
 use libc::{pthread_attr_t, pthread_t, timespec};
 
-use super::{Baton, ME, c_library, give_way, inside, is_simulated, may_give_way, own_kernel_id, raw, with};
+use super::{
+    Baton, ME, c_library, give_way, inside, is_simulated, may_give_way, own_kernel_id, raw, with,
+    yield_and_take_time,
+};
 use crate::calls::time::{of_monotonic, of_realtime, time_of};
 use crate::world::{PiAnswer, ThreadId, Why};
 
@@ -113,11 +116,7 @@ unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) 
 #[unsafe(no_mangle)]
 extern "C" fn sched_yield() -> c_int {
     if is_simulated() {
-        inside(|state| {
-            state.read_clock();
-            state.yield_now();
-        });
-        give_way();
+        yield_and_take_time();
         return 0;
     }
     // SAFETY: the call has no arguments.

@@ -30,6 +30,8 @@ pub(crate) struct Thread {
     /// Counts waits, so that the timer of an earlier one has no effect.
     wait: u64,
     why: Why,
+    /// At which of its waits, and when, it last asked for what was not there without waiting.
+    last_poll: Option<(u64, Time)>,
     /// Files by whose changes it is woken.
     files: Vec<FileId>,
     /// The thread that waits for its end.
@@ -102,6 +104,7 @@ impl State {
             state: ThreadState::Ready,
             wait: 0,
             why: Why::Happened,
+            last_poll: None,
             files: Vec::new(),
             joiner: None,
             last_arrival: Time::ZERO,
@@ -188,6 +191,15 @@ impl State {
         }
         self.threads[me.0].state = ThreadState::Ready;
         self.ready.push_back(me);
+    }
+
+    /// The running thread has asked for what is not there, and does not wait. True if it has done so before, and has not waited
+    /// since or at no later time. Those that ask once before they wait go on at once.
+    pub(crate) fn polls_in_a_loop(&mut self) -> bool {
+        let now = self.now();
+        let thread = &mut self.threads[self.running.0];
+        let last = thread.last_poll.replace((thread.wait, now));
+        last.is_some_and(|(wait, at)| wait == thread.wait || at == now)
     }
 
     /// The running thread has sent what arrives then.
