@@ -11,8 +11,8 @@ mod records;
 mod run;
 mod validate;
 
-use std::path::{Path, PathBuf};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use ironorb_model::report::{Origin, RunOrder};
