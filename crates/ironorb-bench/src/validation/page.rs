@@ -23,17 +23,30 @@ impl Validation {
         [quick.then_some(QUICK), self.profile.is_foreign.then_some(FOREIGN)].into_iter().flatten()
     }
 
+    /// How many figures and ratios hold, in words.
+    fn sum(&self) -> String {
+        let [(figures, of_figures), (ratios, of_ratios)] = self.verdicts();
+        let by_spread =
+            self.cases.iter().flat_map(|case| &case.figures).filter(|it| is_by_spread(it)).count();
+        let beside = match by_spread {
+            0 => String::new(),
+            some => format!(", {some} of them only by the spread of their measurements"),
+        };
+        format!("{figures} of {of_figures} figures hold{beside}; {ratios} of {of_ratios} ratios hold")
+    }
+
     /// A page for the documentation.
     pub(super) fn markdown(&self) -> String {
         use std::fmt::Write as _;
         let mut page = String::from("## Validation\n\n");
-        let [(figures, of_figures), (ratios, of_ratios)] = self.verdicts();
         let _ = writeln!(
             page,
-            "Level {}, by a profile of commit {} ({}). {figures} of {of_figures} figures and {ratios} of {of_ratios} ratios hold. A \
-             mean holds within 10 %, or twice the spread between two measurements; R and X of jobs within 5 %; a ratio to the row before \
-             within 10 %. Percentiles are shown, and not judged.\n",
-            self.level, self.profile.commit, self.profile.date,
+            "Level {}, by a profile of commit {} ({}). {}. A mean holds within 10 %, or twice the spread between two measurements; R and X \
+             of jobs within 5 %; a ratio to the row before within 10 %. Percentiles are shown, and not judged.\n",
+            self.level,
+            self.profile.commit,
+            self.profile.date,
+            self.sum(),
         );
         for warning in self.warnings() {
             let _ = writeln!(page, "**{warning}**\n");
@@ -81,6 +94,11 @@ fn count(verdicts: impl Iterator<Item = bool>) -> (usize, usize) {
     verdicts.fold((0, 0), |(held, all), holds| (held + usize::from(holds), all + 1))
 }
 
+/// Whether it holds only since two measurements of it do not agree.
+fn is_by_spread(figure: &Compared) -> bool {
+    figure.holds == Some(true) && figure.error.abs() > MEAN_MAX
+}
+
 fn cells(figure: &Compared) -> [String; 8] {
     let number = |number: f64| digits((number * 1e4).round() / 1e4);
     [
@@ -93,7 +111,7 @@ fn cells(figure: &Compared) -> [String; 8] {
         format!("{:.1} %", figure.spread * 100.0),
         match figure.holds {
             // What two measurements do not agree about says little about the simulation.
-            Some(true) if figure.error.abs() > MEAN_MAX => "by spread".to_owned(),
+            Some(true) if is_by_spread(figure) => "by spread".to_owned(),
             Some(true) => "yes".to_owned(),
             Some(false) => format!("NO ({:.0} %)", figure.allowed.unwrap_or_default() * 100.0),
             None => "-".to_owned(),
@@ -110,8 +128,7 @@ impl fmt::Display for Validation {
         self.measured.iter().try_for_each(|measured| writeln!(f, "measured  {measured}"))?;
         self.warnings().try_for_each(|warning| writeln!(f, "\n{warning}"))?;
         self.cases.iter().try_for_each(|case| write!(f, "{case}"))?;
-        let [(figures, of_figures), (ratios, of_ratios)] = self.verdicts();
-        writeln!(f, "\n{figures} of {of_figures} figures hold, and {ratios} of {of_ratios} ratios")
+        writeln!(f, "\n{}", self.sum())
     }
 }
 
