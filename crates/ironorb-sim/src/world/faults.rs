@@ -60,7 +60,7 @@ impl State {
         self.starting.len() < before
     }
 
-    /// Has the test's thread start the programs that ran on a host when it lost its power, but for those that it has started since.
+    /// Has the test's thread start the programs that ran on a host when it lost its power, but for those that have started since.
     pub(crate) fn start_those_that_ran(&mut self, host: HostId) {
         for process in self.processes_of(self.machine(host)) {
             if self.hosts[process.0].ran_at_crash {

@@ -674,8 +674,8 @@ impl State {
         }
     }
 
-    /// A host has lost its power: its sides are gone, and nobody hears of it. What it has sent and what is held up is gone as well,
-    /// since nobody sends it again. What others send it waits: it is answered with resets.
+    /// A host has lost its power: its sides are gone, and nobody hears of it. What it has sent and what is held up is gone as
+    /// well, since nobody sends it again. What others send it waits: it is answered with resets.
     pub(super) fn forget_sides_of(&mut self, host: HostId) {
         for connection in &mut self.connections {
             for side in 0..2 {

@@ -30,8 +30,7 @@ pub(crate) struct Thread {
     /// Counts waits, so that the timer of an earlier one has no effect.
     wait: u64,
     why: Why,
-    /// At which of its waits, and when, it last asked for what was not there without waiting.
-    last_poll: Option<(u64, Time)>,
+    polls: Polls,
     /// Files by whose changes it is woken.
     files: Vec<FileId>,
     /// The thread that waits for its end.
@@ -46,6 +45,15 @@ pub(crate) struct Thread {
     pub(crate) kernel_id: i32,
     /// The C library's handle of it.
     pub(crate) handle: u64,
+}
+
+/// How often a thread has asked for what was not there without waiting.
+#[derive(Default)]
+struct Polls {
+    /// Since which of its waits.
+    wait: u64,
+    count: u32,
+    last: Option<Time>,
 }
 
 /// What `sched_setattr` or `sched_setscheduler` said.
@@ -104,7 +112,7 @@ impl State {
             state: ThreadState::Ready,
             wait: 0,
             why: Why::Happened,
-            last_poll: None,
+            polls: Polls::default(),
             files: Vec::new(),
             joiner: None,
             last_arrival: Time::ZERO,
@@ -193,13 +201,14 @@ impl State {
         self.ready.push_back(me);
     }
 
-    /// The running thread has asked for what is not there, and does not wait. True if it has done so before, and has not waited
-    /// since or at no later time. Those that ask once before they wait go on at once.
+    /// The running thread has asked for what is not there, and does not wait. True if it does so in a loop: again at the same time,
+    /// or often since its last wait. Those that ask before they wait, once or for as long as a spin takes, go on at once.
     pub(crate) fn polls_in_a_loop(&mut self) -> bool {
         let now = self.now();
-        let thread = &mut self.threads[self.running.0];
-        let last = thread.last_poll.replace((thread.wait, now));
-        last.is_some_and(|(wait, at)| wait == thread.wait || at == now)
+        let Thread { wait, polls, .. } = &mut self.threads[self.running.0];
+        let count = if polls.wait == *wait { polls.count + 1 } else { 1 };
+        let last = std::mem::replace(polls, Polls { wait: *wait, count, last: Some(now) }).last;
+        last == Some(now) || count > POLLS_MAX
     }
 
     /// The running thread has sent what arrives then.
@@ -384,3 +393,6 @@ impl State {
 
 /// How long a run goes on after something has failed, if the test's thread waits for something else.
 const FAILED_MAX: Duration = Duration::from_secs(86_400);
+
+/// A thread that looks at the clock while it polls moves time by itself. It lets others run after so many polls.
+const POLLS_MAX: u32 = 16;
