@@ -204,8 +204,8 @@ pub(super) struct Conclusion {
     pub(super) ours: &'static str,
     /// The conclusion holds here where the number is between these.
     pub(super) holds: (f64, f64),
-    /// Why it holds, and why it does not.
-    pub(super) why: [&'static str; 2],
+    /// Why it holds, and why it does not. A third reason is of numbers below the range; without it [`BELOW`] is, if the range has two ends.
+    pub(super) why: &'static [&'static str],
 }
 
 const BELOW: &str = "The number is on the other side of what the conclusion allows, which the paper did not see: the machine varies by as \
@@ -232,9 +232,12 @@ impl Conclusion {
         let (least, most) = self.holds;
         let same = (least..=most).contains(&number);
         let ours = self.ours.replace("{}", &shown(number));
-        // The reasons are of numbers beyond the range, if it has two ends.
         let is_below = number < least && least < most && most.is_finite();
-        let why = if is_below { BELOW } else { self.why[usize::from(!same)] };
+        let why = match (same, is_below) {
+            (true, _) => self.why[0],
+            (false, true) => self.why.get(2).unwrap_or(&BELOW),
+            (false, false) => self.why[1],
+        };
         Verdict { ours, same: Some(same), why }
     }
 }
@@ -345,19 +348,23 @@ mod tests {
 
     #[test]
     fn reasons_are_of_the_side_on_which_a_number_is() {
-        let conclusion = |holds| Conclusion {
+        let conclusion = |holds, why| Conclusion {
             section: "1",
             theirs: "It is one.",
             number: |measured| measured.of("any").median("number", &[]),
             ours: "It is {}.",
             holds,
-            why: ["as it should", "too much"],
+            why,
         };
         let judged = |number: f64, holds| {
             let mut measured = Measured::default();
             let row = super::super::rows::StoredRow::parse(&format!(r#"{{"number":{number}}}"#));
             measured.add("any", row);
-            conclusion(holds).judge(&measured)
+            let (two, three) = (&["as it should", "too much"], &["as it should", "too much", "too little"]);
+            let [verdict, of_three] = [two as &[_], three].map(|why| conclusion(holds, why).judge(&measured));
+            let why = if verdict.why == BELOW { "too little" } else { verdict.why };
+            assert_eq!(of_three, Verdict { why, ..verdict.clone() }, "{number} in {holds:?}");
+            verdict
         };
         let of = |number, holds| (judged(number, holds).same, judged(number, holds).why);
         assert_eq!(of(1.0, (0.9, 1.1)), (Some(true), "as it should"));

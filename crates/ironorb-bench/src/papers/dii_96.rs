@@ -262,7 +262,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "It gives {} times the throughput (median of the types, 128K).",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "Making a request costs as much as sending 128K.",
             "A new request borrows its data and its description: it costs nanoseconds, and 128K cost microseconds.",
         ],
@@ -280,7 +280,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Unchanged requests of 1K have {} times the throughput of new ones (median of the types).",
         holds: (1.2, NONE),
-        why: [
+        why: &[
             "With small buffers, what need not be made again counts. CORBA 3 allows it, and so does this ORB.",
             "The system's part of a oneway hides what a new request costs, even with 1K.",
         ],
@@ -294,7 +294,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "The fastest type has {} times the throughput of the slowest, each beside plain sockets in the same turns.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "Structs with padding are copied element by element; numbers and octets leave from where they lie.",
             "All types leave as they lie in memory, or nearly so.",
         ],
@@ -310,7 +310,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Structs have {} of the throughput of the slowest other type, each beside plain sockets in the same turns.",
         holds: (0.0, 1.0),
-        why: [
+        why: &[
             "Their padding must not leave the process as it is, so that they are copied once.",
             "Structs with the layout of the wire are sent as fast as numbers.",
         ],
@@ -324,7 +324,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Octets have {} times the throughput of structs, each beside plain sockets in the same turns.",
         holds: (5.0, NONE),
-        why: [
+        why: &[
             "Each struct is converted member by member.",
             "A struct costs a few instructions to copy, and none to read.",
         ],
@@ -338,7 +338,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Shorts have {} of the throughput of longs, each beside plain sockets in the same turns.",
         holds: (0.0, 0.95),
-        why: [
+        why: &[
             "Twice as many elements take longer to convert.",
             "Numbers in the machine's own byte order are copied as blocks, whatever their size.",
         ],
@@ -354,7 +354,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Twoways have {} of it (median of the types, 128K).",
         holds: (0.7, 0.9),
-        why: [
+        why: &[
             "Each call waits for two wake-ups, which are a fifth of what 128K take.",
             "Beside what 128K take, the wait for a reply has another weight than on the paper's machines.",
         ],
@@ -369,7 +369,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "128K have {} times the throughput of 1K (median of the types).",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "A write costs about as much for 1K as for several.",
             "Small oneways are so cheap that their number hardly matters.",
         ],
@@ -384,7 +384,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "128K have {} times the throughput of 16K (median of the types).",
         holds: (0.8, 1.35),
-        why: [
+        why: &[
             "From there on what a byte costs decides, and not what a write costs.",
             "The system takes large writes in one piece, whatever the MTU: a write still costs less for each byte of a larger buffer.",
         ],
@@ -398,7 +398,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "128K of octets have {} times the throughput of 8K.",
         holds: (1.2, NONE),
-        why: [
+        why: &[
             "Each write costs, and larger ones carry more.",
             "The copies by the system are the limit from 8K on.",
         ],
@@ -409,7 +409,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| time_share(measured, ["1", "client", "octet", "dii-new"], &["write"]),
         ours: "{} % of the client's time is writing.",
         holds: (60.0, NONE),
-        why: [
+        why: &[
             "Nothing else has to be done with octets.",
             "The client waits for the receiver's last answer, or copies.",
         ],
@@ -423,7 +423,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} % of the client's time is marshalling structs and copying.",
         holds: (25.0, NONE),
-        why: [
+        why: &[
             "Structs are copied once, because of their padding, and the system takes little longer for the same bytes.",
             "A struct is copied in a few instructions.",
         ],
@@ -434,7 +434,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| time_share(measured, ["2", "server", "octet", "dii-new"], &["typecode assertion"]),
         ours: "{} % of the server's time.",
         holds: (10.0, NONE),
-        why: [
+        why: &[
             "Types are compared for each call.",
             "A skeleton knows its types: none are compared on its way.",
         ],
@@ -447,7 +447,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} % of the server's time is demarshalling and copying.",
         holds: (40.0, NONE),
-        why: [
+        why: &[
             "Its bytes are read once more than the system does.",
             "Structs with the layout of the wire are lent to the servant where they lie in the message.",
         ],
@@ -461,7 +461,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Octets have {} times the throughput of structs, each beside plain sockets in the same turns.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "An any of structs is checked and converted once more by its servant.",
             "An any keeps its bytes, and its structs are read in one pass.",
         ],
@@ -472,7 +472,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| time_share(measured, ["3", "client", "struct", "dii-reused"], &["write"]),
         ours: "{} % of the client's time is writing.",
         holds: (90.0, NONE),
-        why: [
+        why: &[
             "The server is slower than the client, and the client waits for room.",
             "A client of twoways writes into an empty queue, and waits in its reads for the reply.",
         ],
@@ -491,7 +491,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} % of the elements of oneways were lost.",
         holds: (1e-6, NONE),
-        why: [
+        why: &[
             "The receiver counted fewer than were sent.",
             "TCP loses nothing, and neither does the ORB: the receiver's counts are compared with what was sent.",
         ],

@@ -198,7 +198,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "A call takes {} times as long as the bare round trip (from the figures of tao-97).",
         holds: (1.0, 1.35),
-        why: [
+        why: &[
             "The ORB's own part is small beside the system's.",
             "The ORB's own part is more than a third of the system's, as client and server share a warm processor.",
         ],
@@ -212,7 +212,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With the most objects a call takes {} times as long as with 100.",
         holds: (0.0, 1.1),
-        why: [
+        why: &[
             "An object is an index into memory: it costs a few misses of the caches, however many there are.",
             "Calls take a hundredth of MinORB's time, so that misses of the caches and of the table of pages show.",
         ],
@@ -226,7 +226,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} objects were served.",
         holds: (1e9, NONE),
-        why: ["They take 12 GB of memory.", "The memory, or a quick run, did not allow for more."],
+        why: &["They take 12 GB of memory.", "The memory, or a quick run, did not allow for more."],
     },
     Conclusion {
         section: "4, case 1",
@@ -238,7 +238,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "It costs {} bytes beside its state.",
         holds: (0.0, 88.0),
-        why: [
+        why: &[
             "An element has a lock and a mark, and no entry in any table.",
             "Elements have more than MinORB's objects.",
         ],
@@ -249,7 +249,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| rival(measured).first().map(|(_, over)| *over),
         ours: "With 100 objects the omniORB of today takes {} times as long as this ORB.",
         holds: (0.0, 1.0),
-        why: [
+        why: &[
             "It calls on the client's own thread, with as little in between.",
             "Here, too, the client's own thread receives the reply, and neither side takes memory for a call.",
         ],
@@ -263,7 +263,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "The omniORB of today takes {} times as long with its most objects as with 100, beside elements of this ORB.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "Its table of objects has long chains.",
             "Its table of objects grows with them today, which the version of 1999 did not do.",
         ],
@@ -274,7 +274,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(share(measured, "0", "0")? / share(measured, "0", "100")?),
         ours: "Without a cache a write takes {} times as long as a read.",
         holds: (0.9, 1.1),
-        why: [
+        why: &[
             "Both carry four bytes one way or the other.",
             "Writes note what has changed, for caches to come.",
         ],
@@ -289,7 +289,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With half as many clients as processors, at least two, a client reaches {} of one alone.",
         holds: (0.75, NONE),
-        why: [
+        why: &[
             "Each client has a connection, and each connection a thread of the server.",
             "One client and its thread of the server keep two processors busy already; on this machine a second client has none left.",
         ],
@@ -303,7 +303,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "The most clients reach {} of the greatest throughput.",
         holds: (0.0, 0.95),
-        why: [
+        why: &[
             "Threads wait for processors, and each change between them costs.",
             "A thread that waits for a processor finds more requests in its connection, and serves them at once.",
         ],
@@ -314,7 +314,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| most(&rate(measured)),
         ours: "It reaches {} calls a second.",
         holds: (42_000.0, NONE),
-        why: [
+        why: &[
             "Its processors are those of 1998, and here many calls are in flight at once.",
             "The machine was busy, or the run was short.",
         ],
@@ -325,7 +325,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| share(measured, "100", "100").map(f64::recip),
         ours: "A call takes {} times as long as a cached read.",
         holds: (50.0, NONE),
-        why: [
+        why: &[
             "A cached read sends no message: it reads a clock and memory.",
             "A call takes a fortieth of MinORB's time, and reads of random ones of 100,000 objects miss the processor's caches: some 0.6 us. \
              Reads of one object take less than a hundredth of a call.",
@@ -337,7 +337,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(share(measured, "100", "0")? / share(measured, "0", "0")?),
         ours: "It takes {} times as long as without caches.",
         holds: (0.9, 1.25),
-        why: [
+        why: &[
             "The server notes what has changed, and tells of many writes at once.",
             "What the server does for holders of the state is no longer small beside a call.",
         ],
@@ -354,7 +354,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With all cached and writes only, what a call takes over one without caches is on two processors {} of what it is on one.",
         holds: (0.0, 1.0),
-        why: [
+        why: &[
             "The client takes updates while the server goes on.",
             "The client's questions come to the server's processor as before, and that is what a write waits for.",
         ],
@@ -368,7 +368,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With reads only, half of the objects cached takes {} of the mean of none and all.",
         holds: (0.8, 1.2),
-        why: [
+        why: &[
             "Half of the reads are calls.",
             "What is called and what is cached do not add up as they should.",
         ],
@@ -379,7 +379,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(share(measured, "100", "50")? / share(measured, "0", "50")?),
         ours: "With half reads and all cached, a call takes {} of the time without caches.",
         holds: (0.0, 1.0),
-        why: [
+        why: &[
             "Half of the operations are local, and the others cost as before.",
             "A client reads its own writes: its first read after a write asks the server. With random reads and writes of one client, \
              most reads are of that kind.",
@@ -394,7 +394,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With the shortest lag a write takes {} times as long as with the longest.",
         holds: (1.01, NONE),
-        why: [
+        why: &[
             "The server has fewer questions of caches to answer beside the writes.",
             "No write sends a message: caches ask, on a processor of their own, and one answer tells of all writes.",
         ],
@@ -408,7 +408,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With the longest lag there are {} times fewer messages than with the shortest.",
         holds: (10.0, NONE),
-        why: [
+        why: &[
             "A cache asks once a lag, and an answer tells of all writes since.",
             "The shortest lag is as long as several writes take, so that even there one answer tells of many.",
         ],
@@ -419,7 +419,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(over_network(measured, "1")? / over_network(measured, "0")?),
         ours: "With a round trip of 1 ms more, cached reads gain {} times as much over calls.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "A cached read does not know the network.",
             "Reads that ask the server weigh as much as the calls.",
         ],
@@ -436,7 +436,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         ours: "Of jobs of two parts, run by processes and in a model of events, throughput is at most {} % off. Its own four cases \
                `ironorb sim validate` measures and simulates.",
         holds: (0.0, 10.0),
-        why: [
+        why: &[
             "The model has the stations, the queues and what messages cost.",
             "Short demands and a busy machine: what the system adds is not in the model.",
         ],

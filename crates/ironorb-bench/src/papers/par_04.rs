@@ -224,7 +224,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| in_order(&["SP", "HP", "FP", "S"], |way| response(measured, way).map(f64::recip)),
         ours: "{} of 3 neighbours are in this order, up to 1 %.",
         holds: (3.0, 3.0),
-        why: [
+        why: &[
             "The fewer messages a cycle takes, the sooner it is over.",
             "A message takes some 20 us here beside demands of 55 ms, so that parallel ways can hardly be told apart.",
         ],
@@ -235,7 +235,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(response(measured, "S")? / response(measured, "SP")?),
         ours: "S takes {} times as long as SP.",
         holds: (1.8, NONE),
-        why: [
+        why: &[
             "105 ms of demands one after another are 55 ms at once: 1.91; messages added the rest in the paper.",
             "The parts of SP do not run at once.",
         ],
@@ -250,7 +250,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "S takes at least {} times as long as any of them.",
         holds: (1.02, NONE),
-        why: ["Parts at once take as long as the longest.", "What is to run at once runs one after another."],
+        why: &[
+            "Parts at once take as long as the longest.",
+            "What is to run at once runs one after another.",
+        ],
     },
     Conclusion {
         section: "4, table 2",
@@ -262,7 +265,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} of 4 architectures take as many.",
         holds: (4.0, 4.0),
-        why: [
+        why: &[
             "The protocols are the paper's, message by message.",
             "An architecture sends other messages than the paper's.",
         ],
@@ -273,7 +276,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(fixed(measured, "HP", "multi", "6")? / fixed(measured, "HP", "multi", "10")?),
         ours: "HP with 6 clients reaches {} of its throughput with 10.",
         holds: (0.97, NONE),
-        why: ["The slower station of each set is never idle then.", "More clients still find idle stations."],
+        why: &[
+            "The slower station of each set is never idle then.",
+            "More clients still find idle stations.",
+        ],
     },
     Conclusion {
         section: "4",
@@ -284,7 +290,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "HP has {} of the best other's throughput.",
         holds: (0.99, NONE),
-        why: [
+        why: &[
             "Nothing of its daemon waits, and its clients use all stations.",
             "Another architecture makes better use of the stations.",
         ],
@@ -295,7 +301,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(fixed(measured, "S", "multi", "4")? / fixed(measured, "FP", "multi", "4")?),
         ours: "With 4 clients S has {} of FP's throughput.",
         holds: (1.0, NONE),
-        why: [
+        why: &[
             "At 4 clients the stations of both are busy, and FP's wait for its clients' answers as well.",
             "Verification costs a station microseconds here and not 18 ms: FP's stations serve as fast as those of S, and FP keeps them \
              busy with fewer clients.",
@@ -307,7 +313,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(fixed(measured, "FP", "multi", "10")? / fixed(measured, "S", "multi", "10")?),
         ours: "With ten clients FP has {} of the throughput of S.",
         holds: (0.0, 0.9),
-        why: [
+        why: &[
             "Its stations wait for the clients' answers while they could serve.",
             "A station of FP waits for its client only as long as a message and its answer take.",
         ],
@@ -320,7 +326,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With ten clients it has {} of the throughput of S.",
         holds: (0.0, 0.6),
-        why: [
+        why: &[
             "The daemon waits for the servers of one job, while the other set of servers is idle: a software bottleneck.",
             "The daemon does not wait for one job before it runs the next.",
         ],
@@ -333,7 +339,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Ten clients have {} times the throughput of one.",
         holds: (0.0, 1.1),
-        why: ["One client keeps it busy all the time.", "It runs several jobs at a time."],
+        why: &["One client keeps it busy all the time.", "It runs several jobs at a time."],
     },
     Conclusion {
         section: "4",
@@ -343,7 +349,10 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Three clients reach {} of three times the throughput of one.",
         holds: (0.85, NONE),
-        why: ["Its clients hardly meet at the four stations.", "Its clients meet at the stations, and wait."],
+        why: &[
+            "Its clients hardly meet at the four stations.",
+            "Its clients meet at the stations, and wait.",
+        ],
     },
     Conclusion {
         section: "4.1",
@@ -357,7 +366,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "At each number of clients it has at least {} of the best other's throughput.",
         holds: (0.985, NONE),
-        why: [
+        why: &[
             "It has the fewest messages and as many parts at once as any.",
             "The differences between the parallel ways are those of a few messages of 20 us, or queues of unequal length remain for a run.",
         ],
@@ -374,7 +383,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "In the model their throughput changes by at most {} %.",
         holds: (0.0, 2.0),
-        why: ["Their daemon never waits for servers.", "Their daemon waits for servers."],
+        why: &["Their daemon never waits for servers.", "Their daemon waits for servers."],
     },
     Conclusion {
         section: "4.1",
@@ -385,7 +394,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With ten clients S has {} of the best throughput.",
         holds: (0.95, NONE),
-        why: [
+        why: &[
             "With ten clients the stations are busy whatever the architecture.",
             "Clients of S leave stations idle.",
         ],
@@ -399,7 +408,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} of 6 neighbours are in this order, up to 1 %.",
         holds: (6.0, 6.0),
-        why: [
+        why: &[
             "Messages and waits decide as before.",
             "With verification that costs microseconds HP and SP are within what a few runs of random demands vary by.",
         ],
@@ -410,7 +419,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| exponential_gain(measured, "FP", "10"),
         ours: "With ten clients FP gains {} times as much over S as with fixed demands.",
         holds: (1.2, NONE),
-        why: [
+        why: &[
             "Its stations wait less for each other where demands vary.",
             "With fixed demands FP is not behind S here, since verification costs microseconds: it has little to gain.",
         ],
@@ -421,7 +430,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| exponential_gain(measured, "SP", "1"),
         ours: "The benefit is {} of that with fixed demands.",
         holds: (0.0, 0.95),
-        why: [
+        why: &[
             "A job takes as long as its longer part, which is longer than the mean of both where demands vary.",
             "Demands that vary do not delay the longer part.",
         ],
@@ -432,7 +441,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| exponential_gain(measured, "SP", "10"),
         ours: "SP over S is {} times that with fixed demands.",
         holds: (1.02, NONE),
-        why: [
+        why: &[
             "Where demands vary, stations are idle at times, and SP has more requests waiting at them than S.",
             "S has as many requests at the stations as SP.",
         ],
@@ -445,7 +454,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With a daemon of one thread and ten clients HP has {} times the throughput of SP.",
         holds: (1.2, NONE),
-        why: [
+        why: &[
             "HP's daemon only looks up handles.",
             "SP needs no threads: its daemon waits for many servers on one.",
         ],

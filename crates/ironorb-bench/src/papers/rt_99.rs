@@ -260,7 +260,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| high_growth(measured, "40"),
         ours: "With 40 low clients it is {} times that without.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "The high client's call waits behind work of the system for the others, which has no priority.",
             "Linux schedules threads by priority in constant time today, and each priority has a lane of its own in the ORB.",
         ],
@@ -271,7 +271,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| high_growth(measured, "50"),
         ours: "With 50 low clients it is {} times that without.",
         holds: (0.0, 1.6),
-        why: [
+        why: &[
             "No thread of a lower priority stands in its way, in the ORB or in the system.",
             "With idle times between calls, what the processors do first after a sleep depends on the other clients.",
         ],
@@ -282,7 +282,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| high_growth(measured, "50"),
         ours: "With 50 low clients it is {} times that without.",
         holds: (1.05, NONE),
-        why: [
+        why: &[
             "It grows with the clients here, too.",
             "Low clients keep processors awake that sleep between the calls of one client alone, and that saves more than they take.",
         ],
@@ -297,7 +297,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Its largest mean latency is {} times its smallest.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "What the processors do after a sleep depends on who else has used them.",
             "Its thread goes before those of all others.",
         ],
@@ -308,7 +308,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| high_growth(measured, "15"),
         ours: "With 15 low clients the high client's latency is {} times that without.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "The high client waits for the others' work here, too.",
             "How many others there are makes no difference to a thread that goes before them.",
         ],
@@ -319,7 +319,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| jitter(measured, "lanes"),
         ours: "At its largest the jitter is {} of the latency.",
         holds: (0.3, NONE),
-        why: [
+        why: &[
             "Between calls the processors sleep, and how long their wake-up takes varies with how deep they slept.",
             "Wake-ups of real-time threads take nearly the same time each.",
         ],
@@ -333,7 +333,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With 50 low clients the high client takes {} times as long as over plain sockets with the same threads.",
         holds: (0.0, 1.3),
-        why: [
+        why: &[
             "The ORB adds little to what wake-ups and the network's protocols take.",
             "The ORB's own part is no longer small beside the system's.",
         ],
@@ -344,7 +344,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| low_growth(measured, "mean_us"),
         ours: "With 50 of them it is {} times that with 5.",
         holds: (1.05, NONE),
-        why: [
+        why: &[
             "They begin their periods together, and each waits for those above it.",
             "Together they need so little of the processors that they hardly meet, and busy processors wake up sooner.",
         ],
@@ -355,7 +355,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| low_growth(measured, "sd_us"),
         ours: "With 50 of them it is {} times that with 5.",
         holds: (1.2, NONE),
-        why: [
+        why: &[
             "The least of them waits for all others, the first for none.",
             "The system's own variation is larger than what they wait for one another.",
         ],
@@ -369,7 +369,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} low clients were run.",
         holds: (0.0, 40.0),
-        why: [
+        why: &[
             "More clients did not run.",
             "Threads are no processes any more, and the limit on descriptors is higher.",
         ],
@@ -380,7 +380,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(cube(measured, "long", "twoway")? / cube(measured, "void", "twoway")?),
         ours: "A call with a long takes {} times as long as a void one, beside plain sockets in the same turns.",
         holds: (0.9, 1.1),
-        why: [
+        why: &[
             "A long is four bytes more in each message.",
             "The argument's own path shows beside so short a call.",
         ],
@@ -391,7 +391,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: by_type,
         ours: "The slowest type takes {} times as long as the fastest.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "A thousand structs are twelve thousand bytes and as many cubes.",
             "Sequences of structs are copied as fast as they are sent.",
         ],
@@ -407,7 +407,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "A oneway takes {} of a twoway's time.",
         holds: (0.0, 0.5),
-        why: [
+        why: &[
             "The client does not wait for wake-ups, and the server reads several requests at once.",
             "The server's work for a oneway is as long as that for a twoway.",
         ],
@@ -421,7 +421,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "It is {} per cent of a collocated call.",
         holds: (0.0, 20.0),
-        why: [
+        why: &[
             "A call between threads costs hardly more than one within a thread.",
             "A collocated call takes nanoseconds and one between threads microseconds, here as there: the paper's per cent are of \
              something else than it says.",
@@ -433,7 +433,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(1e3 * collocated_us(measured)?),
         ours: "A collocated call takes {} ns.",
         holds: (0.0, 40.0),
-        why: [
+        why: &[
             "It checks that the object is still active and calls the servant.",
             "The build has no optimisation across crates, or other work disturbed the run.",
         ],
@@ -444,7 +444,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| time(measured, "client-server", "scavenger_runs_per_100"),
         ours: "The scavenger runs {} times for 100 calls.",
         holds: (0.1, NONE),
-        why: [
+        why: &[
             "Client and server both wait for a moment, and the scavenger gets the processor; or this machine gives them no real-time \
              priority.",
             "With SCHED_FIFO the processor goes from the client to the server and back, and to no thread below them.",
@@ -459,7 +459,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With 50 low clients it is {} times that without.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "The more clients there are, the more their work in the system stands in its way.",
             "Low clients keep the processors awake, so that wake-ups vary less.",
         ],
@@ -473,7 +473,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With 50 low clients the high client's longest call takes {} times as long as the mean.",
         holds: (0.0, 3.0),
-        why: [
+        why: &[
             "Nothing of a lower priority stands in its way, in the ORB or in the system.",
             "Some of its calls are held up by what has no priority.",
         ],

@@ -406,7 +406,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| robin_over_train(measured, ""),
         ours: "With the request cache, round robin takes {} times as long as request train.",
         holds: (0.95, 1.05),
-        why: [
+        why: &[
             "The server does cache, but finding an object by its number costs so little that the system's part of a call hides it.",
             "The request cache finds an object that is called again and again faster than one that is called in turn with others.",
         ],
@@ -417,7 +417,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| robin_over_train(measured, VISIBROKER),
         ours: "Without the request cache, round robin takes {} times as long as request train.",
         holds: (0.95, 1.05),
-        why: [
+        why: &[
             "Nothing is remembered from call to call, and a hash finds any object in the same time.",
             "A train finds what it needs in the processor's caches, which a round over all objects does not.",
         ],
@@ -428,7 +428,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| growth(measured, "oneway"),
         ours: "500 objects take {} times as long as one.",
         holds: (0.0, 1.1),
-        why: [
+        why: &[
             "All references share one connection, and an object is found by its number.",
             "Oneways are short, so that the memory of 500 objects shows beside one that is always in the processor's cache.",
         ],
@@ -439,7 +439,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| growth(measured, "oneway"),
         ours: "500 objects take {} times as long as one.",
         holds: (1.25, NONE),
-        why: [
+        why: &[
             "Oneways to many objects cost more here, too.",
             "Orbix opened a connection for each reference. Here all references share one, and no search grows with the objects.",
         ],
@@ -453,7 +453,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With 500 objects a oneway takes {} times as long as a twoway.",
         holds: (1.0, NONE),
-        why: [
+        why: &[
             "The server carries requests out more slowly than the client sends them, and flow control holds the client up.",
             "The server reads many oneways from one connection at once and keeps up with the client; a twoway waits for two wake-ups.",
         ],
@@ -464,7 +464,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| growth(measured, "twoway"),
         ours: "500 objects take {} times as long as one.",
         holds: (0.0, 1.1),
-        why: [
+        why: &[
             "All references share one connection, and an object is found by its number.",
             "Calls of many objects cost more here than in VisiBroker.",
         ],
@@ -475,7 +475,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| Some(growth(measured, "twoway")?.powf(0.2)),
         ours: "They take {} times as long for each 100 objects more.",
         holds: (1.06, NONE),
-        why: [
+        why: &[
             "Calls of many objects cost more here, too.",
             "There is neither a connection for each reference nor a search that grows with the objects.",
         ],
@@ -486,7 +486,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| middle(dynamic(measured, "dii-reused")),
         ours: "A request sent again takes {} times as long as a static call.",
         holds: (0.0, 1.25),
-        why: [
+        why: &[
             "A request keeps what does not change, and it is made only once.",
             "Even a request that is sent again costs more than a generated stub.",
         ],
@@ -497,7 +497,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| middle(dynamic(measured, "dii-new")),
         ours: "A new request for each call takes {} times as long as a static call.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "Making a request costs as much here as calls themselves do.",
             "A new request costs one description that is shared and no copy of its arguments: little beside the system's part.",
         ],
@@ -508,7 +508,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| dynamic(measured, "dii-new").into_iter().reduce(f64::min),
         ours: "At each number of objects they take at least {} times as long.",
         holds: (1.0, NONE),
-        why: [
+        why: &[
             "A request is made for each call, and that is never free.",
             "The difference is smaller than what the system's part of a call varies by.",
         ],
@@ -521,7 +521,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "Calls are {} % as fast as plain sockets.",
         holds: (0.0, 60.0),
-        why: [
+        why: &[
             "Here, too, the ORB costs about as much as the system.",
             "The ORB adds some 1,300 instructions on both sides together to what the system does for the same bytes, and no system call.",
         ],
@@ -532,7 +532,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| linearity(measured, "structs"),
         ours: "A straight line explains {} of the variance of calls with 1 to 1,024 structs.",
         holds: (0.97, NONE),
-        why: [
+        why: &[
             "Each struct costs the same to copy and to send.",
             "Plain sockets have the same bend: structs cost little until they no longer fit one packet of the network, and the second \
              packet costs some microseconds at once.",
@@ -547,7 +547,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "1,024 structs take {} times as long as 1,024 octets.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "They are 24 times as many bytes, with padding that has to be cleared.",
             "Structs are copied nearly as fast as octets, and the system's part of a call hides the difference.",
         ],
@@ -558,7 +558,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: growth_with_structs,
         ours: "Calls with 1,024 structs to 500 objects take {} times as long as to one.",
         holds: (0.0, 1.1),
-        why: [
+        why: &[
             "Object and operation are found in a time that grows with neither.",
             "The parameters and 500 objects compete for the processor's caches.",
         ],
@@ -569,7 +569,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: growth_with_structs,
         ours: "Calls with 1,024 structs to 500 objects take {} times as long as to one.",
         holds: (1.3, NONE),
-        why: [
+        why: &[
             "The server looks through its objects, or the system through as many sockets.",
             "One connection leads to all objects, and the server finds each by its key in one step.",
         ],
@@ -580,7 +580,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| sequence(measured, "octets", "over_sii", ["dii-new", "1024", "1"]),
         ours: "With 1,024 octets it takes {} times as long.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "A new request and its argument cost as much as a call.",
             "A request borrows its octets, and they are copied once, as by a stub.",
         ],
@@ -591,7 +591,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| sequence(measured, "octets", "over_sii", ["dii-reused", "1024", "1"]),
         ours: "With 1,024 octets it takes {} times as long.",
         holds: (0.0, 1.25),
-        why: [
+        why: &[
             "A request that is sent again does what a stub does.",
             "Setting the argument anew costs more than a stub's call.",
         ],
@@ -602,7 +602,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| sequence(measured, "structs", "over_sii", ["dii-new", "1024", "1"]),
         ours: "With 1,024 structs it takes {} times as long.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "Structs are marshalled member by member through their type's description.",
             "A request marshals its structs by the same code as a stub, without a copy into an any.",
         ],
@@ -613,7 +613,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| sequence(measured, "structs", "over_sii", ["dii-reused", "1024", "1"]),
         ours: "With 1,024 structs it takes {} times as long.",
         holds: (2.0, NONE),
-        why: [
+        why: &[
             "Structs are marshalled member by member through their type's description.",
             "A request marshals its structs by the same code as a stub, without a copy into an any.",
         ],
@@ -628,7 +628,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "It takes {} times as long with a new request as with one that is sent again.",
         holds: (1.5, NONE),
-        why: [
+        why: &[
             "Making the request outweighs its structs.",
             "What differs is only the making of a request, which is small beside 24 KB of structs.",
         ],
@@ -639,7 +639,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| working(measured, "client", &["write"]),
         ours: "{} % of the client's time outside of reads goes into writes.",
         holds: (50.0, NONE),
-        why: [
+        why: &[
             "What the ORB itself does is little beside the copy into the system and its protocols.",
             "Client and server share a processor, and structs are copied here once, so that the system's part is no longer the largest.",
         ],
@@ -652,7 +652,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} % of the server's time outside of reads goes into them.",
         holds: (50.0, NONE),
-        why: [
+        why: &[
             "Structs are still the most that a server does with such a call.",
             "Structs with the layout of the wire are lent to the servant as they lie in the message, and look-ups do not search.",
         ],
@@ -663,7 +663,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| demultiplexed(measured, "server", "lookup"),
         ours: "Finding object and operation takes {} % of the server's time.",
         holds: (15.0, NONE),
-        why: [
+        why: &[
             "Oneways without parameters have little else for the server to do.",
             "The object is an index in the key, and the operation comes from the request cache or one perfect hash.",
         ],
@@ -677,7 +677,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} % of the client's time goes into writes and reads.",
         holds: (90.0, NONE),
-        why: [
+        why: &[
             "A oneway costs the client little more than its system call.",
             "The system's calls have become cheap enough for the ORB's own instructions to show.",
         ],
@@ -688,7 +688,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| void(measured, "void-robin", "connections", ["twoway", "sii", "", "500"]),
         ours: "The client of 500 objects has {} connection(s).",
         holds: (0.0, 2.0),
-        why: [
+        why: &[
             "As VisiBroker: references to one server share connections; threads have their own, and there is one thread.",
             "As Orbix: references do not share their connections.",
         ],
@@ -702,7 +702,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "With linear search a call takes {} times as long as with hashing.",
         holds: (1.02, NONE),
-        why: [
+        why: &[
             "The search compares strings for each call.",
             "The interface has some 14 operations: comparing their names costs tens of nanoseconds, which the system's part hides.",
         ],
@@ -716,7 +716,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "{} objects were called.",
         holds: (0.0, 1_000.0),
-        why: ["Larger numbers of objects failed.", "No object costs a connection or a descriptor."],
+        why: &["Larger numbers of objects failed.", "No object costs a connection or a descriptor."],
     },
     Conclusion {
         section: "4.4",
@@ -724,7 +724,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: answered,
         ours: "{} requests to 1,000 objects were answered.",
         holds: (0.0, 80_000.0),
-        why: ["The run with more requests failed.", "Requests leave nothing behind in the server's memory."],
+        why: &["The run with more requests failed.", "Requests leave nothing behind in the server's memory."],
     },
     Conclusion {
         section: "4.5",
@@ -732,7 +732,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| working(measured, "server", &["rest of the ORB"]),
         ours: "{} % of the server's time outside of reads goes into parts of the ORB other than (de)marshalling and look-ups.",
         holds: (20.0, NONE),
-        why: [
+        why: &[
             "Beside structs that cost little, the fixed part of a call shows.",
             "Each layer is compiled into the next: a call takes some 850 instructions in the server.",
         ],
@@ -746,7 +746,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         },
         ours: "The ratio of dynamic to static calls with 1,024 structs is {} times that with one.",
         holds: (1.1, NONE),
-        why: [
+        why: &[
             "The description of the type is walked for each struct.",
             "A request's fixed cost is spread over more bytes, and its structs are marshalled as by a stub.",
         ],

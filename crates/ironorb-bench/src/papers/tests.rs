@@ -44,6 +44,7 @@ fn every_figure_and_table_has_an_entry() {
             assert!(known, "{tag} {}: {}", figure.name, figure.configuration);
         }
         assert!(paper.conclusions.len() >= 14 && !paper.differs.is_empty(), "{tag}");
+        assert!(paper.conclusions.iter().all(|it| [2, 3].contains(&it.why.len())), "{tag}");
     }
 }
 
