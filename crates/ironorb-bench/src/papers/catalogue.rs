@@ -1,6 +1,8 @@
 //! What the papers show and conclude, as data: each figure with the configuration that measures it here and the numbers that the
 //! paper gives, and each conclusion with the function that judges it.
 
+use std::collections::BTreeSet;
+
 use super::rows::{Measured, Wanted};
 use crate::chart::Axis;
 use crate::error::BenchError;
@@ -221,13 +223,16 @@ pub(super) struct Verdict {
     /// `None` where it was not measured.
     pub(super) same: Option<bool>,
     pub(super) why: &'static str,
+    /// The configurations whose rows it is of.
+    pub(super) of: BTreeSet<String>,
 }
 
 impl Conclusion {
     /// What these rows say of it.
     pub(super) fn judge(&self, measured: &Measured) -> Verdict {
-        let Some(number) = (self.number)(measured).filter(|number| number.is_finite()) else {
-            return Verdict { ours: "not measured".to_owned(), same: None, why: "" };
+        let (number, of) = measured.asked_by(self.number);
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            return Verdict { ours: "not measured".to_owned(), same: None, why: "", of };
         };
         let (least, most) = self.holds;
         let same = (least..=most).contains(&number);
@@ -238,7 +243,7 @@ impl Conclusion {
             (false, true) => self.why.get(2).unwrap_or(&BELOW),
             (false, false) => self.why[1],
         };
-        Verdict { ours, same: Some(same), why }
+        Verdict { ours, same: Some(same), why, of }
     }
 }
 

@@ -136,8 +136,9 @@ impl Page<'_> {
             let (class, word) = word(&verdict);
             let _ = writeln!(
                 page,
-                "<td data-label=\"Ours\">{}</td><td data-label=\"Same?\" class=\"{class}\">{word}</td><td data-label=\"Why\">{}</td></tr>",
+                "<td data-label=\"Ours\">{}{}</td><td data-label=\"Same?\" class=\"{class}\">{word}</td><td data-label=\"Why\">{}</td></tr>",
                 escape(&verdict.ours),
+                links(paper, &verdict),
                 escape(verdict.why)
             );
         }
@@ -147,6 +148,9 @@ impl Page<'_> {
     fn add_paper(&self, page: &mut String, chosen: &Chosen) -> Result<(), BenchError> {
         let paper = chosen.paper;
         self.add_heading(page, 3, paper.tag, paper.title);
+        let verdicts =
+            if chosen.is_whole { format!("{}-verdicts", paper.tag) } else { "verdicts".to_owned() };
+        let _ = writeln!(page, "<p><a href=\"#{verdicts}\">to the verdicts</a></p>");
         let _ = writeln!(page, "<p>{}. There: {}.</p>", escape(paper.by), escape(paper.there));
         let _ = writeln!(page, "<p>What differs here:</p>\n<ul class=\"differs\">");
         for differs in paper.differs {
@@ -230,6 +234,18 @@ fn word(verdict: &Verdict) -> (&'static str, &'static str) {
         Some(false) => ("other", "not the same"),
         None => ("unknown", "not measured"),
     }
+}
+
+/// Links to the figures that show the rows of a verdict, if these are of one configuration.
+fn links(paper: &Paper, verdict: &Verdict) -> String {
+    let mut configurations = verdict.of.iter();
+    let (Some(of), None) = (configurations.next(), configurations.next()) else { return String::new() };
+    let link = |figure: &Figure| {
+        let Figure { name, .. } = figure;
+        format!(" <a href=\"#{}-{name}\">{}</a>", paper.tag, short(name))
+    };
+    let links: String = paper.figures.iter().filter(|figure| figure.configuration == of).map(link).collect();
+    if links.is_empty() { links } else { format!("<br><small>Its rows:{links}</small>") }
 }
 
 /// A figure's name as people write it.

@@ -1,6 +1,7 @@
 //! Rows as they are stored: lines of JSON, which a suite has written.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -92,22 +93,34 @@ pub(super) fn curve(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)>
 
 /// All rows that have been measured, by their configuration.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Measured(BTreeMap<String, Rows>);
+pub(super) struct Measured {
+    rows: BTreeMap<String, Rows>,
+    /// The configurations whose rows were asked for.
+    asked: RefCell<BTreeSet<String>>,
+}
 
 impl Measured {
     /// The rows of a configuration; none where it has not been run.
     pub(super) fn of(&self, configuration: &str) -> &Rows {
         static NONE: Rows = Rows(Vec::new());
-        self.0.get(configuration).unwrap_or(&NONE)
+        self.asked.borrow_mut().insert(configuration.to_owned());
+        self.rows.get(configuration).unwrap_or(&NONE)
+    }
+
+    /// What a function makes of the rows, and the configurations whose rows it has asked for.
+    pub(super) fn asked_by<T>(&self, function: impl FnOnce(&Measured) -> T) -> (T, BTreeSet<String>) {
+        self.asked.take();
+        let made = function(self);
+        (made, self.asked.take())
     }
 
     pub(super) fn add(&mut self, configuration: &str, rows: impl IntoIterator<Item = StoredRow>) {
-        self.0.entry(configuration.to_owned()).or_default().add(rows);
+        self.rows.entry(configuration.to_owned()).or_default().add(rows);
     }
 
     /// How many processors the machine has on which the rows were measured.
     pub(super) fn processors(&self) -> Option<f64> {
-        self.0.values().flat_map(|rows| &rows.0).find_map(|row| row.machine("processors")?.as_f64())
+        self.rows.values().flat_map(|rows| &rows.0).find_map(|row| row.machine("processors")?.as_f64())
     }
 }
 
@@ -140,5 +153,13 @@ mod tests {
         let rows = rows(&lines.each_ref().map(String::as_str));
         assert_eq!(rows.curve(("clients", "mean_us"), &[]), [(0.0, 3.0), (5.0, 9.5)]);
         assert_eq!(middle(Vec::new()), None);
+    }
+
+    #[test]
+    fn rows_that_are_asked_for_are_known() {
+        let measured = Measured::default();
+        measured.of("before");
+        let (sum, asked) = measured.asked_by(|it| it.of("one").median("us", &[]).or(Some(3.0)));
+        assert_eq!((sum, asked.into_iter().collect::<Vec<_>>()), (Some(3.0), vec!["one".to_owned()]));
     }
 }
