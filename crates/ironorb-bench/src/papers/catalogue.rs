@@ -177,7 +177,7 @@ pub(super) struct Curves {
 /// A curve of a paper, as far as its text gives numbers.
 pub(super) struct Curve(pub(super) &'static str, pub(super) &'static [(f64, f64)]);
 
-/// A table: its columns, and lines of as many cells. The first cell of a line names it.
+/// A table: its columns, and lines of as many cells. A line of one cell heads those that follow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Grid {
     pub(super) columns: Vec<String>,
@@ -187,6 +187,11 @@ pub(super) struct Grid {
 impl Grid {
     pub(super) fn new(columns: &[&str]) -> Grid {
         Grid { columns: columns.iter().map(|&column| column.to_owned()).collect(), lines: Vec::new() }
+    }
+
+    /// Begins a group of lines.
+    pub(super) fn group(&mut self, heading: String) {
+        self.lines.push(vec![heading]);
     }
 
     pub(super) fn line(&mut self, cells: impl IntoIterator<Item = String>) {

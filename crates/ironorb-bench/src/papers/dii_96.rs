@@ -156,14 +156,13 @@ const SHARES: &str = "Milliseconds for 64 MB in buffers of 128K, and per cent of
     which a side waits. The paper's categories are those of a profiler; ours of at least half a per cent are shown.";
 
 fn breakdown(measured: &Measured, table: &str, side: &str) -> Grid {
-    let mut grid = Grid::new(&["side", "type", "ORB", "category", "ms", "%"]);
+    let mut grid = Grid::new(&["ORB", "category", "ms", "%"]);
     for ty in ["octet", "struct"] {
+        grid.group(format!("{side}, {ty}s"));
         let wanted = [("table", table), ("side", side), ("type", ty)];
         for share in crate::ttcp::shares_of_paper().iter().filter(|share| share.is(&wanted)) {
-            let number = |name| share.median(name);
-            let figures = [number("ms").map_or_else(String::new, shown), percent(number("percent"))];
-            let words = [side.to_owned(), ty.to_owned(), share.text("column"), share.text("category")];
-            grid.line(words.into_iter().chain(figures));
+            let figures = ["ms", "percent"].map(|name| share.median(name));
+            grid.line(line_of_share([share.text("column"), share.text("category")], figures));
         }
         let rows = measured.of(BREAKDOWN);
         for invocation in ["dii-new", "dii-reused"] {
@@ -173,15 +172,16 @@ fn breakdown(measured: &Measured, table: &str, side: &str) -> Grid {
             let share = |row: &StoredRow| row.median("percent").unwrap_or(0.0);
             ours.sort_by(|a, b| share(b).total_cmp(&share(a)));
             for row in ours {
-                let figures =
-                    [row.median("ms").map_or_else(String::new, shown), percent(row.median("percent"))];
-                let words =
-                    [side.to_owned(), ty.to_owned(), format!("IronORB {invocation}"), row.text("category")];
-                grid.line(words.into_iter().chain(figures));
+                let figures = ["ms", "percent"].map(|name| row.median(name));
+                grid.line(line_of_share([format!("IronORB {invocation}"), row.text("category")], figures));
             }
         }
     }
     grid
+}
+
+fn line_of_share([orb, category]: [String; 2], [ms, share]: [Option<f64>; 2]) -> [String; 4] {
+    [orb, category, ms.map_or_else(String::new, shown), percent(share)]
 }
 
 fn percent(number: Option<f64>) -> String {

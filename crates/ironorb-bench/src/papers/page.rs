@@ -256,17 +256,20 @@ fn short(name: &str) -> String {
 }
 
 fn table(grid: &Grid) -> String {
-    let mut text = "<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
+    let has_groups = grid.lines.iter().any(|line| line.len() == 1);
+    let class = if has_groups { " class=\"grouped\"" } else { "" };
+    let mut text = format!("<div class=\"scroll\"><table{class}>\n<thead><tr>");
     for column in &grid.columns {
         let _ = write!(text, "<th>{}</th>", escape(column));
     }
     text.push_str("</tr></thead>\n<tbody>\n");
     for line in &grid.lines {
         text.push_str("<tr>");
-        for cell in line {
-            let is_number = cell.starts_with(|first: char| first.is_ascii_digit() || first == '-');
-            let class = if is_number { " class=\"number\"" } else { "" };
-            let _ = write!(text, "<td{class}>{}</td>", escape(cell));
+        match &line[..] {
+            [heading] => {
+                let _ = write!(text, "<th colspan=\"{}\">{}</th>", grid.columns.len(), escape(heading));
+            }
+            cells => text.extend(cells.iter().map(|text| cell(text))),
         }
         text.push_str("</tr>\n");
     }
@@ -275,6 +278,13 @@ fn table(grid: &Grid) -> String {
         text.push_str("<p class=\"missing\">Nothing was measured.</p>\n");
     }
     text
+}
+
+fn cell(text: &str) -> String {
+    let number = text.strip_prefix("about ").unwrap_or(text);
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+    let class = if is_number { " class=\"number\"" } else { "" };
+    format!("<td{class}>{}</td>", escape(text))
 }
 
 /// Shades of a paper's curves.

@@ -266,20 +266,19 @@ fn row_of(train: &str) -> &'static str {
 }
 
 fn demultiplexing(measured: &Measured, orb: &str, theirs: &[Profiled]) -> Grid {
-    let mut grid = Grid::new(&["side", "request train", "ORB", "method or category", "ms", "%"]);
+    let mut grid = Grid::new(&["ORB", "method or category", "ms", "%"]);
     for side in ["client", "server"] {
         for train in ["no", "yes"] {
+            let order = if train == "yes" { "request train" } else { "round robin" };
+            grid.group(format!("{side}, {order}"));
             for (of, is_train, method, ms, percent) in theirs {
                 if (*of, *is_train) == (side, train) {
-                    let figures = [shown(*ms), format!("{percent:.2}")];
-                    let words = [side, train, orb, method].map(str::to_owned);
-                    grid.line(words.into_iter().chain(figures));
+                    grid.line([orb.to_owned(), (*method).to_owned(), shown(*ms), format!("{percent:.2}")]);
                 }
             }
             for (category, ms, percent) in categories(measured.of(DEMULTIPLEXING), row_of(train), side) {
-                let words = [side, train, "IronORB"].map(str::to_owned);
-                let figures = [category, shown(ms * PROFILED_CALLS / 1e3), format!("{percent:.2}")];
-                grid.line(words.into_iter().chain(figures));
+                let ms = shown(ms * PROFILED_CALLS / 1e3);
+                grid.line(["IronORB".to_owned(), category, ms, format!("{percent:.2}")]);
             }
         }
     }

@@ -140,7 +140,7 @@ fn curves_stand_beside_the_papers_points() {
                     assert!(!grid.lines.is_empty(), "{} {}", paper.tag, figure.name);
                     let width = grid.columns.len();
                     assert!(
-                        grid.lines.iter().all(|line| line.len() == width),
+                        grid.lines.iter().all(|line| [1, width].contains(&line.len())),
                         "{} {}",
                         paper.tag,
                         figure.name
@@ -208,6 +208,36 @@ fn a_page_has_a_row_for_each_conclusion_of_the_papers_that_are_chosen_as_a_whole
     let plots =
         papers()[3].figures.iter().filter(|figure| matches!(figure.shows, Shows::Curves(_))).count() + 1;
     assert_eq!(page.matches("<svg").count(), 2 * plots);
+}
+
+#[test]
+fn verdicts_lead_to_the_figures_of_their_rows_and_papers_back_to_their_verdicts() {
+    let page = page_of(World::Modern, &["rt-99", "tao-97/table-1"], false);
+    let of = |theirs: &str| page.lines().find(|line| line.contains(theirs)).unwrap();
+    assert!(of("The cost of cubing").contains("<a href=\"#rt-99-figure-7\">Figure 7</a></small>"));
+    let links: Vec<&str> = quoted(of("LynxOS is stable"), "href=\"");
+    assert_eq!(links, ["#rt-99-figure-3", "#rt-99-figure-4", "#rt-99-figure-5", "#rt-99-figure-6"]);
+    let below = |heading: &str| page.split(heading).nth(1).unwrap();
+    assert!(below("<h3 id=\"rt-99\">").contains("<a href=\"#rt-99-verdicts\">to the verdicts</a>"));
+    assert!(below("<h3 id=\"tao-97\">").contains("<a href=\"#verdicts\">to the verdicts</a>"));
+    // Rows of two configurations, and rows of another paper's, have no figure here.
+    let page = page_of(World::Modern, &["tao-97", "minorb-99"], false);
+    let of = |theirs: &str| page.lines().find(|line| line.contains(theirs)).unwrap();
+    assert!(!of("Neither ORB caches").contains("href"));
+    assert!(!of("about 100 us more than the bare").contains("href"));
+}
+
+#[test]
+fn tables_have_few_columns_under_headings_and_numbers_on_the_right() {
+    let page = page_of(World::OfPapers, &["tao-97/table-1", "dii-96/table-3", "rt-99/figure-7"], false);
+    for heading in ["client, round robin", "server, request train", "client, octets", "server, structs"] {
+        assert!(page.contains(&format!("<tr><th colspan=\"4\">{heading}</th></tr>")), "{heading}");
+    }
+    assert_eq!(page.matches("<table class=\"grouped\">").count(), 2);
+    for number in ["about 72", "236", "112,795"] {
+        assert!(page.contains(&format!("<td class=\"number\">{number}</td>")), "{number}");
+    }
+    assert!(page.contains("<td>hashCode::lookup</td>"));
 }
 
 #[test]
