@@ -36,6 +36,11 @@ impl StoredRow {
         }
     }
 
+    /// What the slowest of a hundred calls takes, of a figure that is a spread.
+    pub(super) fn slowest(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.get("p99_us")?.as_f64()
+    }
+
     /// A member of the row's machine.
     pub(super) fn machine(&self, name: &str) -> Option<&Value> {
         self.0.get("machine")?.get(name)
@@ -69,6 +74,29 @@ impl Rows {
     /// The figure of these rows. Of several, which repetitions in other parts are, the median.
     pub(super) fn median(&self, figure: &str, wanted: &[Wanted<'_>]) -> Option<f64> {
         middle(self.of(wanted).filter_map(|row| row.median(figure)).collect())
+    }
+
+    /// The sum of a figure over categories of where a side's time goes. `None` where none of them was measured.
+    pub(super) fn sum(&self, figure: &str, side: &[Wanted<'_>], categories: &[&str]) -> Option<f64> {
+        let one = |category: &&str| {
+            let own = [("kind", "breakdown"), ("stage", ""), ("category", *category)];
+            self.median(figure, &[side, &own].concat())
+        };
+        let all: Vec<f64> = categories.iter().filter_map(one).collect();
+        (!all.is_empty()).then(|| all.iter().sum())
+    }
+
+    /// The per cent that categories have of a side's time without `left_out`, and without the probes, which are the instrument.
+    pub(super) fn time_share(
+        &self,
+        side: &[Wanted<'_>],
+        categories: &[&str],
+        left_out: &[&str],
+    ) -> Option<f64> {
+        let percent = |categories: &[&str]| self.sum("percent", side, categories);
+        let others = if left_out.is_empty() { 0.0 } else { percent(left_out)? };
+        let counted = 100.0 - others - percent(&["probes"]).unwrap_or(0.0);
+        percent(categories).filter(|_| counted > 0.0).map(|part| 100.0 * part / counted)
     }
 
     /// The figure by a parameter that is a number, in order. Of several rows with one number, the median.
@@ -153,6 +181,33 @@ mod tests {
         let rows = rows(&lines.each_ref().map(String::as_str));
         assert_eq!(rows.curve(("clients", "mean_us"), &[]), [(0.0, 3.0), (5.0, 9.5)]);
         assert_eq!(middle(Vec::new()), None);
+    }
+
+    #[test]
+    fn shares_of_time_leave_out_probes_and_what_is_named() {
+        let row = |side: &str, category: &str, percent: f64| {
+            format!(
+                r#"{{"kind":"breakdown","stage":"","side":"{side}","category":"{category}","percent":{percent},"ms":1}}"#
+            )
+        };
+        let lines = [
+            row("server", "lookup", 2.0),
+            row("server", "write", 3.0),
+            row("server", "read", 80.0),
+            row("server", "probes", 10.0),
+            row("client", "write", 40.0),
+        ];
+        let rows = rows(&lines.each_ref().map(String::as_str));
+        let share = |side, categories: &[&str], left_out: &[&str]| {
+            rows.time_share(&[("side", side)], categories, left_out)
+        };
+        assert_eq!(share("server", &["lookup"], &["read"]), Some(20.0));
+        assert_eq!(share("server", &["lookup", "write"], &["read"]), Some(50.0));
+        assert_eq!(share("server", &["write", "memcpy"], &[]), Some(100.0 * 3.0 / 90.0));
+        assert_eq!(share("client", &["write"], &[]), Some(40.0), "a side without probes");
+        assert_eq!(share("client", &["write"], &["read"]), None, "what is left out was not measured");
+        assert_eq!(share("client", &["lookup"], &[]), None);
+        assert_eq!(rows.sum("ms", &[("side", "server")], &["lookup", "read", "memcpy"]), Some(2.0));
     }
 
     #[test]

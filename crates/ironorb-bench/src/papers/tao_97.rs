@@ -4,7 +4,7 @@
 
 use super::axes;
 use super::catalogue::{Conclusion, Configuration, Curves, Figure, Grid, NONE, Paper, Place, Shows, shown};
-use super::rows::{Measured, Wanted};
+use super::rows::{Measured, StoredRow, Wanted};
 use crate::statistics::middle;
 
 pub(super) const PAPER: Paper = Paper {
@@ -17,8 +17,8 @@ pub(super) const PAPER: Paper = Paper {
     figures: FIGURES,
     conclusions: CONCLUSIONS,
     differs: &[
-        "The paper's figures are of two ORBs; here one ORB runs with its default look-ups, and with the kinds of look-up that Orbix \
-         (linear for operations, hashing for objects) and VisiBroker (hashing for both) had. These turn the request cache off.",
+        "The paper's figures are of two ORBs; here one ORB runs with its default look-ups, and in figures 4 to 8 with the kinds of look-up \
+         that Orbix (linear for operations, hashing for objects) and VisiBroker (hashing for both) had. These turn the request cache off.",
         "Orbix could not send a request again and VisiBroker could: here each DII call makes a new request (dii-new), or sends one \
          request again with its data set anew (dii-reused).",
         "Oneways are in batches of a hundred whose last call is answered, so that a batch ends when the server has carried it out.",
@@ -131,7 +131,7 @@ macro_rules! void {
 }
 
 macro_rules! sequences {
-    ($name:literal $title:literal $configuration:literal $invocation:literal) => {
+    ($name:literal $title:literal $configuration:literal $invocation:literal $note:expr) => {
         Figure {
             name: $name,
             title: $title,
@@ -144,7 +144,7 @@ macro_rules! sequences {
                 baseline: Some("plain socket"),
                 paper: &[],
             }),
-            note: NO_NUMBERS,
+            note: $note,
         }
     };
 }
@@ -173,27 +173,31 @@ const FIGURES: &[Figure] = &[
         }),
         note: "The paper draws this figure without numbers. Its text: VisiBroker is 50 % as fast as plain sockets, Orbix 46 %.",
     },
-    sequences!("figure-9" "Orbix: octets, twoway, static" "octets" "sii"),
-    sequences!("figure-10" "VisiBroker: octets, twoway, static" "octets" "sii"),
-    sequences!("figure-11" "Orbix: octets, twoway, a new dynamic request each" "octets" "dii-new"),
-    sequences!("figure-12" "VisiBroker: octets, twoway, a dynamic request sent again" "octets" "dii-reused"),
-    sequences!("figure-13" "Orbix: structs, twoway, static" "structs" "sii"),
-    sequences!("figure-14" "VisiBroker: structs, twoway, static" "structs" "sii"),
-    sequences!("figure-15" "Orbix: structs, twoway, a new dynamic request each" "structs" "dii-new"),
-    sequences!("figure-16" "VisiBroker: structs, twoway, a dynamic request sent again" "structs" "dii-reused"),
+    sequences!("figure-9" "Orbix: octets, twoway, static" "octets" "sii" NO_NUMBERS),
+    sequences!("figure-10" "VisiBroker: octets, twoway, static" "octets" "sii"
+        "The paper draws this figure without numbers. The same rows as figure 9: static calls do not differ here by the way of \
+         looking objects up."),
+    sequences!("figure-11" "Orbix: octets, twoway, a new dynamic request each" "octets" "dii-new" NO_NUMBERS),
+    sequences!("figure-12" "VisiBroker: octets, twoway, a dynamic request sent again" "octets" "dii-reused" NO_NUMBERS),
+    sequences!("figure-13" "Orbix: structs, twoway, static" "structs" "sii" NO_NUMBERS),
+    sequences!("figure-14" "VisiBroker: structs, twoway, static" "structs" "sii"
+        "The paper draws this figure without numbers. The same rows as figure 13: static calls do not differ here by the way of \
+         looking objects up."),
+    sequences!("figure-15" "Orbix: structs, twoway, a new dynamic request each" "structs" "dii-new" NO_NUMBERS),
+    sequences!("figure-16" "VisiBroker: structs, twoway, a dynamic request sent again" "structs" "dii-reused" NO_NUMBERS),
     Figure {
         name: "figure-17",
         title: "Orbix: where a call with structs spends its time",
         configuration: PATH,
         shows: Shows::Table(|measured| path(measured, "Orbix", ["73", "25", "72"])),
-        note: "Per cent of a side's time outside of waits for the other side. The paper's shares are of a profiler.",
+        note: "Per cent of a side's time outside of reads, which are mostly waits, and of probes. The paper's shares are of a profiler.",
     },
     Figure {
         name: "figure-18",
         title: "VisiBroker: where a call with structs spends its time",
         configuration: PATH,
         shows: Shows::Table(|measured| path(measured, "VisiBroker", ["56", "42", "72"])),
-        note: "Per cent of a side's time outside of waits for the other side. VisiBroker's 72 has its demultiplexing, too.",
+        note: "Per cent of a side's time outside of reads, which are mostly waits, and of probes. VisiBroker's 72 has its demultiplexing, too.",
     },
     Figure {
         name: "table-1",
@@ -212,7 +216,8 @@ const FIGURES: &[Figure] = &[
 ];
 
 const DEMULTIPLEXED: &str = "Milliseconds of 5,000 calls, and per cent of the side's time. Here reads include the time in which a side \
-    waits for bytes; \"lookup\" finds the object and the operation.";
+    waits for bytes; \"lookup\" finds the object and the operation. Verdicts are of the time outside of probes, which are the \
+    instrument, and the server's outside of reads, too.";
 
 /// Side, whether it is the request train, method, milliseconds and per cent.
 type Profiled = (&'static str, &'static str, &'static str, f64, f64);
@@ -319,16 +324,9 @@ fn path(measured: &Measured, orb: &str, theirs: [&str; 3]) -> Grid {
 const MARSHALLING: &[&str] = &["populating and marshalling", "memcpy", "allocating memory"];
 const DEMARSHALLING: &[&str] = &["demarshalling", "memcpy", "allocating memory", "typecode assertion"];
 
-/// The per cent of these categories in a call with structs, of a side's time without its reads, which are mostly waits.
+/// The per cent of these categories in a call with structs, of a side's time without probes and reads, which are mostly waits.
 fn working(measured: &Measured, side: &str, wanted: &[&str]) -> Option<f64> {
-    let rows = measured.of(PATH);
-    let share = |category: &str| {
-        let of = [("kind", "breakdown"), ("side", side), ("stage", ""), ("category", category)];
-        rows.median("percent", &of)
-    };
-    let working = 100.0 - share("read")? - share("probes").unwrap_or(0.0);
-    let all: f64 = wanted.iter().filter_map(|category| share(category)).sum();
-    (working > 0.0).then(|| 100.0 * all / working)
+    measured.of(PATH).time_share(&[("side", side)], wanted, &["read"])
 }
 
 /// A figure of calls without parameters: mode, invocation, settings and objects.
@@ -385,11 +383,18 @@ fn linearity(measured: &Measured, types: &str) -> Option<f64> {
     (points.len() > 2 && xx > 0.0 && yy > 0.0).then(|| xy * xy / (xx * yy))
 }
 
-/// The share of a category in a side's time, of oneways without parameters to 500 objects in turn.
-fn demultiplexed(measured: &Measured, side: &str, category: &str) -> Option<f64> {
-    let of =
-        [("kind", "breakdown"), ("row", row_of("no")), ("side", side), ("stage", ""), ("category", category)];
-    measured.of(DEMULTIPLEXING).median("percent", &of)
+/// The per cent of these categories in a side's time, of oneways without parameters to 500 objects in turn.
+fn demultiplexed(measured: &Measured, side: &str, wanted: &[&str], left_out: &[&str]) -> Option<f64> {
+    measured.of(DEMULTIPLEXING).time_share(&[("row", row_of("no")), ("side", side)], wanted, left_out)
+}
+
+/// The slowest of a hundred calls with 1,024 structs over the median, beside what that is with plain sockets in the same turns: the middle
+/// over numbers of objects.
+fn variance(measured: &Measured) -> Option<f64> {
+    let spread = |row: &StoredRow, of: &str| Some(row.slowest(of)? / row.median(of)?);
+    let ratio = |row: &StoredRow| Some(spread(row, "subject")? / spread(row, "raw")?);
+    let calls = [("kind", "latency"), ("invocation", "sii"), ("units", "1024")];
+    middle(measured.of("structs").of(&calls).filter_map(ratio).collect())
 }
 
 /// What calls with 1,024 structs to 500 objects take over those to one.
@@ -399,6 +404,17 @@ fn growth_with_structs(measured: &Measured) -> Option<f64> {
 }
 
 const CONCLUSIONS: &[Conclusion] = &[
+    Conclusion {
+        section: "abstract",
+        theirs: "Buffers and conversions in the ORBs cause substantial variance of delays.",
+        number: variance,
+        ours: "The slowest of a hundred calls with 1,024 structs over the median is {} times what it is with plain sockets.",
+        holds: (1.5, NONE),
+        why: &[
+            "What the ORB does for a call takes another time from call to call.",
+            "What the ORB does for a call takes about the same time each: delays vary as the system's part does.",
+        ],
+    },
     Conclusion {
         section: "4.1.1",
         theirs: "Neither ORB caches the objects called last: request train and round robin take nearly the same time.",
@@ -636,7 +652,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "4.5",
         theirs: "Most of the sender's time goes into system calls that send: 73 % (Orbix), 56 % (VisiBroker).",
         number: |measured| working(measured, "client", &["write"]),
-        ours: "{} % of the client's time outside of reads goes into writes.",
+        ours: "{} % of the client's time outside of reads and probes goes into writes.",
         holds: (50.0, NONE),
         why: &[
             "What the ORB itself does is little beside the copy into the system and its protocols.",
@@ -649,7 +665,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         number: |measured| {
             Some(working(measured, "server", DEMARSHALLING)? + working(measured, "server", &["lookup"])?)
         },
-        ours: "{} % of the server's time outside of reads goes into them.",
+        ours: "{} % of the server's time outside of reads and probes goes into them.",
         holds: (50.0, NONE),
         why: &[
             "Structs are still the most that a server does with such a call.",
@@ -658,23 +674,20 @@ const CONCLUSIONS: &[Conclusion] = &[
     },
     Conclusion {
         section: "4.3.3",
-        theirs: "Demultiplexing takes about a quarter of the server's time: 43 % in Orbix (strcmp, hash tables), 22 % in VisiBroker.",
-        number: |measured| demultiplexed(measured, "server", "lookup"),
-        ours: "Finding object and operation takes {} % of the server's time.",
+        theirs: "Demultiplexing takes 22 % (VisiBroker, hashing) to 43 % (Orbix, strcmp and hash tables) of the server's time.",
+        number: |measured| demultiplexed(measured, "server", &["lookup"], &["read"]),
+        ours: "Finding object and operation takes {} % of the server's time outside of reads and probes.",
         holds: (15.0, NONE),
         why: &[
-            "Oneways without parameters have little else for the server to do.",
+            "A look-up takes little time, but a oneway without parameters leaves the server little else to do outside of the system.",
             "The object is an index in the key, and the operation comes from the request cache or one perfect hash.",
         ],
     },
     Conclusion {
         section: "4.3.3",
         theirs: "The client of oneways spends 99 % of its time in the system: reads in Orbix, writes in VisiBroker.",
-        number: |measured| {
-            let share = |category| demultiplexed(measured, "client", category);
-            Some(share("write")? + share("read")?)
-        },
-        ours: "{} % of the client's time goes into writes and reads.",
+        number: |measured| demultiplexed(measured, "client", &["write", "read"], &[]),
+        ours: "{} % of the client's time outside of probes goes into writes and reads.",
         holds: (90.0, NONE),
         why: &[
             "A oneway costs the client little more than its system call.",
@@ -729,7 +742,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         section: "4.5",
         theirs: "ORBs spend too much of their time in calls between their own layers.",
         number: |measured| working(measured, "server", &["rest of the ORB"]),
-        ours: "{} % of the server's time outside of reads goes into parts of the ORB other than (de)marshalling and look-ups.",
+        ours: "{} % of the server's time outside of reads and probes goes into parts of the ORB other than (de)marshalling and look-ups.",
         holds: (20.0, NONE),
         why: &[
             "Beside structs that cost little, the fixed part of a call shows.",

@@ -10,6 +10,7 @@ use super::rows::Measured;
 use super::*;
 use crate::BenchCommand;
 
+mod rules;
 mod worlds;
 
 use worlds::World;

@@ -102,7 +102,9 @@ impl World {
             for (side, category, percent) in [
                 ("client", "write", self.of(99.0, 99.0, 60.0)),
                 ("client", "read", self.of(0.6, 0.6, 10.0)),
-                ("server", "lookup", self.of(43.0, 22.0, 3.0)),
+                ("client", "probes", self.of(0.0, 0.0, 10.0)),
+                ("server", "lookup", self.of(43.0, 22.0, 1.0)),
+                ("server", "read", self.of(3.0, 4.4, 80.0)),
             ] {
                 rows.push(json!({
                     "kind": "breakdown", "row": row, "side": side, "category": category, "stage": "", "us": 3.0,
@@ -169,7 +171,8 @@ impl World {
                     };
                     rows.push(json!({
                         "kind": "latency", "objects": objects, "units": units, "invocation": invocation,
-                        "raw": {"median_us": 40.0}, "subject": {"median_us": us * growth * over_sii},
+                        "raw": {"median_us": 40.0, "p99_us": 60.0},
+                        "subject": {"median_us": us * growth * over_sii, "p99_us": us * growth * over_sii * self.of(4.0, 3.0, 1.5)},
                         "over_raw": {"median": us * growth * over_sii / 40.0}, "over_sii": {"median": over_sii},
                     }));
                 }

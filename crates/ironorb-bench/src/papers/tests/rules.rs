@@ -1,0 +1,66 @@
+//! Rules of conclusions, each by rows for which a wrong one would give another number.
+
+use serde_json::{Value, json};
+
+use crate::papers::catalogue::{Verdict, papers};
+use crate::papers::rows::{Measured, StoredRow};
+
+/// What these rows of configurations say of the conclusion that begins so.
+fn judged(tag: &str, theirs: &str, rows: &[(&str, Vec<Value>)]) -> Verdict {
+    let paper = papers().into_iter().find(|paper| paper.tag == tag).unwrap();
+    let mut wanted = paper.conclusions.iter().filter(|it| it.theirs.contains(theirs));
+    let conclusion = wanted.next().unwrap();
+    assert!(wanted.next().is_none(), "several conclusions have {theirs:?}");
+    let mut measured = Measured::default();
+    for (configuration, rows) in rows {
+        measured.add(configuration, rows.iter().filter_map(|row| StoredRow::parse(&row.to_string())));
+    }
+    conclusion.judge(&measured)
+}
+
+/// Its number in words, and whether it is the same.
+fn number(tag: &str, theirs: &str, configuration: &str, rows: Vec<Value>) -> (String, Option<bool>) {
+    let verdict = judged(tag, theirs, &[(configuration, rows)]);
+    let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    (verdict.ours.split(' ').find(is_number).unwrap_or("none").to_owned(), verdict.same)
+}
+
+fn of(number: &str, same: bool) -> (String, Option<bool>) {
+    (number.to_owned(), Some(same))
+}
+
+#[test]
+fn shares_of_oneways_are_of_the_time_outside_of_probes_and_the_servers_outside_of_reads() {
+    let row = |side: &str, category: &str, percent: f64| {
+        json!({
+            "kind": "breakdown", "row": "void oneway, robin, 500 objects, sii", "side": side, "category": category, "stage": "",
+            "percent": percent,
+        })
+    };
+    let rows = || {
+        vec![
+            row("client", "write", 70.0),
+            row("client", "read", 12.0),
+            row("client", "probes", 9.0),
+            row("server", "lookup", 2.0),
+            row("server", "read", 80.0),
+            row("server", "probes", 10.0),
+        ]
+    };
+    assert_eq!(number("tao-97", "spends 99 %", "demultiplexing", rows()), of("90.1", true));
+    assert_eq!(number("tao-97", "Demultiplexing takes", "demultiplexing", rows()), of("20", true));
+}
+
+#[test]
+fn delays_vary_by_more_than_those_of_plain_sockets() {
+    let row = |objects: u32, units: u32, p99: f64| {
+        json!({
+            "kind": "latency", "invocation": "sii", "units": units, "objects": objects, "raw": {"median_us": 40.0, "p99_us": 80.0},
+            "subject": {"median_us": 50.0, "p99_us": p99},
+        })
+    };
+    let rows = vec![row(1, 1_024, 150.0), row(100, 1_024, 160.0), row(200, 1_024, 400.0), row(1, 1, 900.0)];
+    let verdict = judged("tao-97", "variance of delays", &[("structs", rows)]);
+    assert_eq!(verdict.same, Some(true));
+    assert!(verdict.ours.contains("is 1.60 times"), "{verdict:?}");
+}
