@@ -64,3 +64,26 @@ fn delays_vary_by_more_than_those_of_plain_sockets() {
     assert_eq!(verdict.same, Some(true));
     assert!(verdict.ours.contains("is 1.60 times"), "{verdict:?}");
 }
+
+#[test]
+fn types_of_cubes_are_compared_beside_plain_sockets_of_their_size() {
+    let row = |row: &str, raw: f64, us: f64| {
+        json!({
+            "kind": "row", "mode": "twoway", "row": row, "raw": {"median_us": raw}, "subject": {"median_us": us},
+            "over_raw": {"median": us / raw},
+        })
+    };
+    let rows = vec![row("void", 20.0, 20.0), row("long", 30.0, 33.0), row("manies-1024", 30.0, 45.0)];
+    assert_eq!(number("rt-99", "depends dramatically", "cubit", rows), of("1.50", false));
+}
+
+#[test]
+fn jitter_is_constant_and_a_part_of_the_latency() {
+    let row = |clients: u32, sd: f64| json!({"kind": "high", "since": "call", "side": "lanes", "clients": clients, "mean_us": 1_000.0, "sd_us": sd});
+    let rows = |of_ten: f64| vec![row(0, 250.0), row(5, 200.0), row(10, of_ten), row(50, 250.0)];
+    assert_eq!(number("rt-99", "relatively constant", "high-and-low", rows(290.0)), of("1.45", true));
+    assert_eq!(number("rt-99", "relatively constant", "high-and-low", rows(320.0)), of("1.60", false));
+    assert_eq!(number("rt-99", "a third of its latency", "high-and-low", rows(320.0)), of("0.320", true));
+    let run = json!({"kind": "time", "what": "client-server", "seconds": 20.0, "sd_seconds": 0.1});
+    assert_eq!(number("rt-99", "from run to run", "overhead", vec![run]), of("0.500", false));
+}

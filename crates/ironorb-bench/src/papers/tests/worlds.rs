@@ -220,7 +220,8 @@ impl World {
         );
         let time = |what: &str, us: f64, scavenged: f64| {
             json!({
-                "kind": "time", "what": what, "calls": 1_000, "seconds": us / 1e3, "sd_seconds": 0.0, "us_each": us,
+                "kind": "time", "what": what, "calls": 1_000, "seconds": us / 1e3,
+                "sd_seconds": us / 1e3 * self.of(0.0675, 0.01, 0.001), "us_each": us,
                 "scavenger_runs_per_100": scavenged,
             })
         };
