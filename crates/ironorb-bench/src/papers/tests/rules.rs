@@ -87,3 +87,25 @@ fn jitter_is_constant_and_a_part_of_the_latency() {
     let run = json!({"kind": "time", "what": "client-server", "seconds": 20.0, "sd_seconds": 0.1});
     assert_eq!(number("rt-99", "from run to run", "overhead", vec![run]), of("0.500", false));
 }
+
+#[test]
+fn omniorbs_memory_ends_or_is_known_to_do_for_more() {
+    let row = |objects: u32, ended: bool| {
+        json!({
+            "kind": "rivals", "row": "read", "objects_are": "activated", "peer": "omniorb", "objects": objects, "memory_ended": ended,
+            "over_raw": {"median": 1.5},
+        })
+    };
+    let judged = |rows: Vec<Value>| number("minorb-99", "omniORB's memory", "case-1-omniorb", rows);
+    assert_eq!(judged(vec![row(100, false), row(900_000, true)]), of("900,000", true));
+    assert_eq!(judged(vec![row(100, false), row(1_000_000, false)]), of("1,000,000", false));
+    assert_eq!(judged(vec![row(100, false), row(10_000, false)]).1, None, "a quick run tells nothing");
+}
+
+#[test]
+fn gains_of_lags_end_at_six_milliseconds() {
+    let row = |lag: u32, us: f64| json!({"kind": "lags", "lag_us": lag, "subject": {"median_us": us}});
+    let rows = |of_six: f64| vec![row(10, 90.0), row(6_000, of_six), row(10_000, 50.0)];
+    assert_eq!(number("minorb-99", "gain of lags ends", "case-4", rows(51.0)).1, Some(true));
+    assert_eq!(number("minorb-99", "gain of lags ends", "case-4", rows(60.0)).1, Some(false));
+}
