@@ -65,6 +65,71 @@ fn delays_vary_by_more_than_those_of_plain_sockets() {
     assert!(verdict.ours.contains("is 1.60 times"), "{verdict:?}");
 }
 
+fn shares(table: u8, side: &str, ty: &str, invocation: &str, parts: &[(&str, f64)]) -> Vec<Value> {
+    let row = |(category, percent): &(&str, f64)| {
+        json!({
+            "kind": "breakdown", "stage": "", "table": table, "side": side, "type": ty, "column": invocation, "category": category,
+            "percent": percent, "ms": percent * 2.0,
+        })
+    };
+    parts.iter().map(row).collect()
+}
+
+#[test]
+fn shares_of_dynamic_calls_leave_out_probes_and_are_of_the_side_that_has_less() {
+    let row = |side, ty, write, read| {
+        shares(3, side, ty, "dii-reused", &[("write", write), ("read", read), ("probes", 20.0)])
+    };
+    let rows = || {
+        [
+            row("client", "octet", 60.0, 16.0),
+            row("client", "struct", 76.0, 0.0),
+            row("server", "octet", 4.0, 60.0),
+            row("server", "struct", 72.0, 1.0),
+        ]
+        .concat()
+    };
+    assert_eq!(number("dii-96", "nine tenths", "breakdown", rows()), of("90", true));
+    assert_eq!(number("dii-96", "not managed well", "breakdown", rows()), of("80", true));
+    let one_side = rows().into_iter().filter(|row| row["side"] == "client").collect();
+    assert_eq!(number("dii-96", "nine tenths", "breakdown", one_side).1, None);
+    let marshalling = [
+        shares(1, "client", "struct", "dii-new", &[("populating and marshalling", 20.0), ("memcpy", 10.0)]),
+        shares(1, "client", "struct", "dii-reused", &[("populating and marshalling", 10.0), ("memcpy", 5.0)]),
+        shares(1, "client", "octet", "dii-reused", &[("memcpy", 50.0)]),
+    ];
+    assert_eq!(
+        number("dii-96", "takes less time to marshal", "breakdown", marshalling.concat()),
+        of("2", true)
+    );
+}
+
+#[test]
+fn twoways_have_four_fifths_of_oneways_by_the_number_of_types() {
+    let rate = |mode: &str, ty: &str, mbit_s: f64| {
+        json!({
+            "kind": "rate", "mode": mode, "type": ty, "invocation": "dii-new", "buffer_bytes": 128 << 10,
+            "subject": {"median_mbit_s": mbit_s}, "of_raw": {"median": 0.2},
+        })
+    };
+    let types = ["short", "char", "long", "octet", "double", "struct"];
+    // Their median is in the range.
+    let twoways = |parts: [f64; 6]| {
+        let oneways = types.map(|ty| rate("oneway", ty, 100.0)).to_vec();
+        let twoways = types.iter().zip(parts).map(|(ty, part)| rate("twoway", ty, 100.0 * part)).collect();
+        judged("dii-96", "Twoways have 80 %", &[("oneway", oneways), ("twoway", twoways)])
+    };
+    let three = twoways([0.5, 1.0, 0.94, 0.8, 0.83, 0.88]);
+    assert_eq!((three.same, three.ours.contains("with 3 of 6")), (Some(false), true), "{three:?}");
+    assert_eq!(twoways([0.69, 0.71, 0.89, 0.8, 0.83, 0.88]).same, Some(true));
+    assert_eq!(
+        judged("dii-96", "Twoways have 80 %", &[("oneway", vec![rate("oneway", "char", 9.0)])]).same,
+        None
+    );
+    let shorts = vec![rate("oneway", "short", 34.0), rate("oneway", "octet", 99.0)];
+    assert_eq!(judged("dii-96", "Shorts in buffers", &[("oneway", shorts)]).same, Some(true));
+}
+
 #[test]
 fn types_of_cubes_are_compared_beside_plain_sockets_of_their_size() {
     let row = |row: &str, raw: f64, us: f64| {

@@ -349,7 +349,7 @@ impl World {
         let share = |table: u8, side: &str, ty: &str, invocation: &str, category: &str, percent: f64| {
             json!({
                 "kind": "breakdown", "stage": "", "table": table, "side": side, "type": ty, "column": invocation,
-                "category": category, "ms": 100.0, "percent": percent,
+                "category": category, "ms": 10.0 * percent, "percent": percent,
             })
         };
         add(
@@ -365,9 +365,22 @@ impl World {
                     self.of(96.6, 16.0, 10.0),
                 ),
                 share(1, "client", "struct", "dii-new", "memcpy", self.of(0.0, 9.6, 1.0)),
+                share(
+                    1,
+                    "client",
+                    "struct",
+                    "dii-reused",
+                    "populating and marshalling",
+                    self.of(40.0, 12.0, 9.0),
+                ),
                 share(2, "server", "octet", "dii-new", "typecode assertion", self.of(50.0, 0.0, 0.0)),
                 share(2, "server", "struct", "dii-new", "demarshalling", self.of(49.0, 58.5, 1.0)),
-                share(3, "client", "struct", "dii-reused", "write", self.of(91.3, 91.3, 20.0)),
+                share(3, "client", "octet", "dii-reused", "write", self.of(35.8, 35.8, 70.0)),
+                share(3, "client", "octet", "dii-reused", "read", self.of(48.0, 48.0, 10.0)),
+                share(3, "client", "struct", "dii-reused", "write", self.of(91.3, 91.3, 92.0)),
+                share(3, "server", "octet", "dii-reused", "write", self.of(82.0, 82.0, 10.0)),
+                share(3, "server", "octet", "dii-reused", "read", self.of(6.3, 6.3, 20.0)),
+                share(3, "server", "struct", "dii-reused", "write", self.of(92.4, 92.4, 5.0)),
             ],
         );
     }
