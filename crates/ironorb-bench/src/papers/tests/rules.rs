@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::papers::catalogue::{Verdict, papers};
+use crate::papers::catalogue::{Figure, Shows, Verdict, papers};
 use crate::papers::rows::{Measured, StoredRow};
 
 /// What these rows of configurations say of the conclusion that begins so.
@@ -173,4 +173,63 @@ fn gains_of_lags_end_at_six_milliseconds() {
     let rows = |of_six: f64| vec![row(10, 90.0), row(6_000, of_six), row(10_000, 50.0)];
     assert_eq!(number("minorb-99", "gain of lags ends", "case-4", rows(51.0)).1, Some(true));
     assert_eq!(number("minorb-99", "gain of lags ends", "case-4", rows(60.0)).1, Some(false));
+}
+
+fn cycles(way: &str, throughputs: &[(u32, f64)]) -> Vec<Value> {
+    let row = |(clients, cycles): &(u32, f64)| json!({"kind": "runs", "architecture": way, "daemon": "multi", "clients": clients, "cycles_s": cycles});
+    throughputs.iter().map(row).collect()
+}
+
+#[test]
+fn throughput_flattens_off_where_the_last_way_has_nearly_all_of_it() {
+    let judged = |of_six: f64, of_three: f64| {
+        let rows = [
+            cycles("S", &[(1, 9.0), (3, of_three), (6, of_six), (10, 100.0)]),
+            cycles("HP", &[(1, 18.0), (3, 98.0), (6, 100.0), (10, 100.0)]),
+            cycles("FP", &[(1, 18.0), (3, 98.0), (6, 100.0), (10, 100.0)]),
+            cycles("SP", &[(1, 18.0), (3, 18.0), (6, 18.0), (10, 100.0)]),
+        ];
+        judged("par-04", "flattens off", &[("fixed", rows.concat())])
+    };
+    let whys = [judged(98.0, 30.0), judged(98.0, 97.0), judged(90.0, 30.0)];
+    assert_eq!(whys.each_ref().map(|verdict| verdict.same), [Some(true), Some(false), Some(false)]);
+    let begins = ["With 6 clients", "With 3 clients", "With 10 clients"];
+    assert!(whys.iter().zip(begins).all(|(verdict, begin)| verdict.ours.starts_with(begin)), "{whys:?}");
+    assert!(whys[1].why.contains("microseconds") && whys[2].why.contains("idle"), "{whys:?}");
+}
+
+#[test]
+fn a_tie_is_neither_overtaking_nor_a_larger_difference() {
+    let rows = |way: &str, four: f64, ten: f64| cycles(way, &[(4, four), (10, ten)]);
+    let fixed = || [rows("S", 36.3, 36.3), rows("FP", 36.2, 36.3), rows("SP", 36.3, 36.3)].concat();
+    assert_eq!(judged("par-04", "S overtakes FP", &[("fixed", fixed())]).same, Some(false));
+    let exponential = [rows("S", 23.0, 30.4), rows("SP", 27.0, 31.3)].concat();
+    let measured = [("fixed", fixed()), ("exponential", exponential)];
+    assert_eq!(judged("par-04", "difference between SP and S", &measured).same, Some(false));
+}
+
+#[test]
+fn cells_of_papers_are_as_these_print_them() {
+    let lines = |figure: &Figure| match &figure.shows {
+        Shows::Table(grid) => grid(&Measured::default()).lines,
+        Shows::Curves(_) => Vec::new(),
+    };
+    let cells: Vec<String> = papers()[4]
+        .figures
+        .iter()
+        .flat_map(lines)
+        .filter(|line| line[1] == "paper")
+        .map(|line| line[2..].join(" "))
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            "118.5 64.0 76.6 57.6",
+            "34.6 34.6 27.1 17.2",
+            "12 10 11 6",
+            "8.55 11.72 10.56 12.38",
+            "20.29 24.71 23.79 25.47",
+            "27.57 30.78 29.17 31.58",
+        ]
+    );
 }

@@ -418,6 +418,9 @@ impl World {
             for daemon in daemons {
                 for clients in 1..=10 {
                     let (response_ms, most) = of(way, daemon);
+                    // Stations are sometimes idle until there are six clients, but for those of FP, which saturate early.
+                    let is_idle = self == OfPapers && ["S", "HP"].contains(&way) && clients < 6;
+                    let most = if is_idle { 0.95 * most } else { most };
                     let cycles = f64::min(f64::from(clients) * 1e3 / response_ms, most);
                     rows.push(json!({
                         "kind": "runs", "side": "ironorb", "architecture": way, "daemon": daemon, "clients": clients,
