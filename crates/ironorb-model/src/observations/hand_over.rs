@@ -67,7 +67,7 @@ struct Resource {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Counts {
-    /// SeenTimes, and how often each came.
+    /// Times, and how often each came.
     times: Vec<(u64, u64)>,
     longest: u64,
 }

@@ -1,10 +1,10 @@
-//! SeenTimes that were seen.
+//! Times that were seen.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::HistogramIterator;
 use hdrhistogram::iterators::recorded::Iter;
 
-/// SeenTimes in nanoseconds: how often each came, to three digits, and the longest one exactly.
+/// Times in nanoseconds: how often each came, to three digits, and the longest one exactly.
 ///
 /// A percentile is the longest time of its thousandth part, but no longer than the longest that came.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,16 +40,13 @@ impl SeenTimes {
         for it in self.counts.iter_recorded() {
             let longest = it.value_iterated_to();
             if self.counts.lowest_equivalent(longest) > limit {
-                beyond.add_counted(longest.min(self.longest), it.count_at_value());
+                let longest = longest.min(self.longest);
+                // Values of a histogram of the same bounds.
+                let _ = beyond.counts.record_n(longest, it.count_at_value());
+                beyond.longest = longest;
             }
         }
         beyond
-    }
-
-    fn add_counted(&mut self, ns: u64, count: u64) {
-        // Values of a histogram of the same bounds.
-        let _ = self.counts.record_n(ns, count);
-        self.longest = self.longest.max(ns);
     }
 
     /// The time that so many per cent of those that came were no longer than.
@@ -106,6 +103,15 @@ impl SeenTimes {
         }
         times.longest = longest;
         Some(times)
+    }
+}
+
+impl<'a> FromIterator<&'a SeenTimes> for SeenTimes {
+    /// All of them together.
+    fn from_iter<I: IntoIterator<Item = &'a SeenTimes>>(several: I) -> SeenTimes {
+        let mut all = SeenTimes::default();
+        several.into_iter().for_each(|times| all.add(times));
+        all
     }
 }
 

@@ -170,8 +170,8 @@ impl Experiment {
     /// them.
     fn note_of_overdue(&self, class: usize) -> Option<String> {
         let seen = || self.runs.iter().map(|run| &run.classes[class]);
-        let mut overdue = SeenTimes::default();
-        seen().for_each(|seen| overdue.add(&seen.overdue()));
+        let each: Vec<SeenTimes> = seen().map(ClassObservations::overdue).collect();
+        let overdue: SeenTimes = each.iter().collect();
         let ended: u64 = seen().map(|seen| seen.completed + seen.failed).sum();
         (overdue.len() * OVERDUE_PART > ended + overdue.len()).then(|| {
             format!(
@@ -227,17 +227,17 @@ impl Experiment {
 
     /// Response times of a class in all runs.
     pub fn all_responses(&self, class: usize) -> SeenTimes {
-        self.joined(|run| &run.classes[class].response)
+        self.runs.iter().map(|run| &run.classes[class].response).collect()
     }
 
     /// How long ago cycles of a class began that had not ended at the end of a run, of all runs.
     pub fn all_unfinished(&self, class: usize) -> SeenTimes {
-        self.joined(|run| &run.classes[class].unfinished)
+        self.runs.iter().map(|run| &run.classes[class].unfinished).collect()
     }
 
     /// How old was what caches answered a class in all runs.
     pub fn all_staleness(&self, class: usize) -> SeenTimes {
-        self.joined(|run| &run.classes[class].staleness)
+        self.runs.iter().map(|run| &run.classes[class].staleness).collect()
     }
 
     /// Octets of messages in a second, over all links, warm-up included.
@@ -253,12 +253,6 @@ impl Experiment {
     fn interval(&self, of: impl Fn(&Observations) -> Option<f64>) -> Interval {
         let values: Vec<f64> = self.runs.iter().filter_map(of).collect();
         Interval::of(&values, self.confidence)
-    }
-
-    fn joined(&self, of: impl Fn(&Observations) -> &SeenTimes) -> SeenTimes {
-        let mut all = SeenTimes::default();
-        self.runs.iter().for_each(|run| all.add(of(run)));
-        all
     }
 }
 

@@ -223,7 +223,7 @@ impl Target {
         let seen = || runs.iter().map(|run| &run.classes[index]);
         let nanos = match self.measure {
             Measure::Percentile(percent) => {
-                let mut all = joined(seen(), |class| &class.response);
+                let mut all: SeenTimes = seen().map(|class| &class.response).collect();
                 all.add(&self.late(seen()));
                 (!all.is_empty()).then(|| all.value_at_percentile(percent) as f64)?
             }
@@ -234,7 +234,8 @@ impl Target {
                 (count > 0).then(|| (sum + late.mean() * late.len() as f64) / count as f64)?
             }
             Measure::Staleness(percent) => {
-                joined(seen(), |class| &class.staleness).value_at_percentile(percent) as f64
+                let all: SeenTimes = seen().map(|class| &class.staleness).collect();
+                all.value_at_percentile(percent) as f64
             }
             Measure::Throughput => {
                 return Some(mean(runs, |run| run.classes[index].completed as f64 / run.span.as_secs_f64()));
@@ -251,7 +252,8 @@ impl Target {
     /// Cycles that had not ended, and had taken longer than the limit by then. They count with that time, since it is the least that they
     /// will take; of younger ones nothing is known.
     fn late<'a>(&self, classes: impl Iterator<Item = &'a ClassObservations>) -> SeenTimes {
-        joined(classes, |class| &class.unfinished).beyond((self.limit * 1e9) as u64)
+        let all: SeenTimes = classes.map(|class| &class.unfinished).collect();
+        all.beyond((self.limit * 1e9) as u64)
     }
 
     /// Whether a resource of these is meant: one of this name, on whichever host; or, if there is none, one whose name begins so.
@@ -334,15 +336,6 @@ impl Target {
 fn is_named(resource: &str, name: &str) -> bool {
     let rest = resource.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || [", ", "[", " ("].iter().any(|end| rest.starts_with(end)))
-}
-
-fn joined<'a>(
-    classes: impl Iterator<Item = &'a ClassObservations>,
-    of: impl Fn(&'a ClassObservations) -> &'a SeenTimes,
-) -> SeenTimes {
-    let mut all = SeenTimes::default();
-    classes.for_each(|class| all.add(of(class)));
-    all
 }
 
 fn mean(runs: &[Observations], of: impl Fn(&Observations) -> f64) -> f64 {
