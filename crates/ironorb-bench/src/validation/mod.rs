@@ -147,15 +147,18 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
 }
 
 /// Refuses files that cannot be written, or that would overwrite each other or what is read, before hours of measurement. What is there
-/// keeps what it has until then; an empty file is no result, and goes again.
+/// keeps what it has until then; an empty file is no result, and goes again. Pipes and devices take all that is written.
 pub(crate) fn can_write<'f>(
     read: impl Iterator<Item = &'f PathBuf>,
-    written: impl Iterator<Item = &'f PathBuf>,
+    mut written: impl Iterator<Item = &'f PathBuf>,
 ) -> Result<(), BenchError> {
     let mut known: Vec<PathBuf> = read.filter_map(|file| file.canonicalize().ok()).collect();
     let mut made = Vec::new();
     let mut check = |file: &'f PathBuf| {
         let is_new = !file.exists();
+        if !is_new && !file.is_file() && !file.is_dir() {
+            return Ok(());
+        }
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
         opened.map(drop).map_err(BenchError::io(format!("write {}", file.display())))?;
         if is_new {
@@ -168,7 +171,7 @@ pub(crate) fn can_write<'f>(
         known.push(place);
         Ok(())
     };
-    let checked = written.into_iter().try_for_each(&mut check);
+    let checked = written.try_for_each(&mut check);
     for file in made {
         let _ = std::fs::remove_file(file); // an empty file more is no failure
     }
