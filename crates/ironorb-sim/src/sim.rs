@@ -179,7 +179,8 @@ impl Sim {
         inside(|state| state.pause(host.id, false));
     }
 
-    /// Nothing passes between two hosts from now on. What is sent meanwhile arrives when it does again.
+    /// Nothing passes between two hosts from now on. What is sent meanwhile arrives when it does again, unless its connection has
+    /// ended: after the program's `TCP_USER_TIMEOUT`, or 924.6 s without one.
     pub fn cut(&mut self, a: &Host, b: &Host) {
         inside(|state| state.cut(a.id, b.id, true));
     }

@@ -1,4 +1,5 @@
-//! Names the thread that blocks outside of the simulation: one that waits for the system itself, so that nothing goes on.
+//! Names the thread that keeps the simulation from going on: one that waits for the system itself, computes without end, or asks
+//! for ever for what does not come.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use crate::calls::progress;
 const BLOCKED_SECONDS_MAX: u32 = 3;
 /// A step that computes longer than this does not end.
 const COMPUTING_SECONDS_MAX: u32 = 120;
+/// Threads that ask for longer than this for what is not there, while nothing happens, ask for ever.
+const POLLING_SECONDS_MAX: u32 = 120;
 
 /// Starts the watch over this process, before the simulation begins: a thread that starts takes locks of the standard
 /// library, so this returns when it has done so. From then on the watch takes none.
@@ -26,27 +29,30 @@ pub(crate) fn begin() {
 
 fn watch() {
     let mut last = progress();
-    let (mut asleep, mut seconds) = (0, 0);
+    let (mut asleep, mut computing, mut polling) = (0, 0, 0);
     loop {
         thread::sleep(Duration::from_secs(1));
         let now = progress();
-        if now != last {
-            (last, asleep, seconds) = (now, 0, 0);
+        let is_stuck = (now.steps, now.running) == (last.steps, last.running);
+        let polls = now.polls > last.polls && now.events == last.events;
+        last = now;
+        let count = |seconds: u32, is_so: bool| if is_so { seconds + 1 } else { 0 };
+        asleep = count(asleep, is_stuck && is_asleep(now.running));
+        computing = count(computing, is_stuck);
+        polling = count(polling, polls);
+        let what = if asleep > BLOCKED_SECONDS_MAX {
+            "waits for the system, outside of the simulation"
+        } else if computing > COMPUTING_SECONDS_MAX {
+            "computes without end"
+        } else if polling > POLLING_SECONDS_MAX {
+            "asks again and again for what does not come, while nothing happens"
+        } else {
             continue;
-        }
-        seconds += 1;
-        asleep = if is_asleep(now.1) { asleep + 1 } else { 0 };
-        if asleep > BLOCKED_SECONDS_MAX || seconds > COMPUTING_SECONDS_MAX {
-            let what = if asleep > BLOCKED_SECONDS_MAX {
-                "waits for the system, outside of the simulation"
-            } else {
-                "computes without end"
-            };
-            eprintln!("a thread of the simulation {what}. It is here:");
-            crate::calls::show_where(now.1);
-            thread::sleep(Duration::from_secs(5));
-            process::abort();
-        }
+        };
+        eprintln!("a thread of the simulation {what}. It is here:");
+        crate::calls::show_where(now.running);
+        thread::sleep(Duration::from_secs(5));
+        process::abort();
     }
 }
 

@@ -245,6 +245,30 @@ fn who_blocks_outside_is_named() {
 
 #[ironorb_sim::test(seeds = 1)]
 #[ignore = "fails on purpose"]
+fn what_is_asked_for_comes(sim: &mut Sim) {
+    let host = sim.host("host", || {});
+    sim.on(&host, || {
+        let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        asks_for_a_client(&listener);
+    });
+}
+
+#[inline(never)]
+fn asks_for_a_client(listener: &TcpListener) {
+    while listener.accept().is_err() {}
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn who_asks_for_ever_is_named() {
+    let output = failure("harness::what_is_asked_for_comes");
+    assert!(output.contains("asks again and again for what does not come"), "{output}");
+    assert!(output.contains("asks_for_a_client"), "{output}");
+}
+
+#[ironorb_sim::test(seeds = 1)]
+#[ignore = "fails on purpose"]
 fn a_number_stays_below_ten(sim: &mut Sim) {
     let number = Arc::new(AtomicU64::new(0));
     let seen = number.clone();

@@ -109,6 +109,7 @@ pub(crate) fn give_way() -> Why {
 fn choose_next(state: &mut State) -> ThreadId {
     let next = state.choose_or_fail();
     STEPS.fetch_add(1, Ordering::Relaxed);
+    EVENTS.store(state.counts.events, Ordering::Relaxed);
     RUNNING.store(state.threads[next.0].kernel_id, Ordering::Relaxed);
     next
 }
@@ -129,12 +130,31 @@ pub(crate) fn end_process_with(failure: &str) -> ! {
     end_process(crate::children::FAILED)
 }
 
-/// Steps so far, and the system's number of the thread that takes the current one: for the watchdog.
-pub(crate) fn progress() -> (u64, i32) {
-    (STEPS.load(Ordering::Relaxed), RUNNING.load(Ordering::Relaxed))
+/// How far the simulation has come, for the watchdog.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    /// Steps of threads.
+    pub(crate) steps: u64,
+    /// Events of the kernel.
+    pub(crate) events: u64,
+    /// Times that a thread asked again for what was not there.
+    pub(crate) polls: u64,
+    /// The system's number of the thread that takes the current step.
+    pub(crate) running: i32,
+}
+
+pub(crate) fn progress() -> Progress {
+    Progress {
+        steps: STEPS.load(Ordering::Relaxed),
+        events: EVENTS.load(Ordering::Relaxed),
+        polls: POLLS.load(Ordering::Relaxed),
+        running: RUNNING.load(Ordering::Relaxed),
+    }
 }
 
 static STEPS: AtomicU64 = AtomicU64::new(0);
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+static POLLS: AtomicU64 = AtomicU64::new(0);
 static RUNNING: AtomicI32 = AtomicI32::new(0);
 
 /// Has a thread print where it is, and its name.
@@ -221,6 +241,7 @@ fn note_poll() {
 
 /// Lets others run. It takes time, so that a thread which does it until something happens comes to its end.
 fn yield_and_take_time() {
+    POLLS.fetch_add(1, Ordering::Relaxed);
     inside(|state| {
         state.read_clock();
         state.yield_now();

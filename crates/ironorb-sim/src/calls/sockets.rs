@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use ironorb_model::Time;
 use libc::{iovec, msghdr, sockaddr, sockaddr_in, socklen_t};
@@ -121,7 +122,7 @@ pub(super) fn send(descriptor: c_int, pieces: &[&[u8]], flags: c_int) -> isize {
         let until: Option<Time> =
             inside(|state| state.send_timeout(descriptor).map(|time| state.after(time)));
         let answer = until_answered(
-            |state| state.send(descriptor, &pieces),
+            |state| state.send(descriptor, &pieces, sent > 0),
             |state| {
                 let waits = flags & libc::MSG_DONTWAIT == 0 && state.is_nonblocking(descriptor) == Ok(false);
                 if waits {
@@ -330,9 +331,14 @@ unsafe extern "C" fn setsockopt(
         (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) => {
             // SAFETY: the caller's promise: a time.
             let time = unsafe { value.cast::<libc::timeval>().read_unaligned() };
-            let time = std::time::Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000);
+            let time = Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000);
             inside(|state| state.set_timeout(descriptor, name == libc::SO_RCVTIMEO, time))
         }
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => match u64::try_from(number()) {
+            Ok(0) => inside(|state| state.set_user_timeout(descriptor, None)),
+            Ok(ms) => inside(|state| state.set_user_timeout(descriptor, Some(Duration::from_millis(ms)))),
+            Err(_) => Err(libc::EINVAL),
+        },
         // The other options change nothing that is simulated.
         _ => inside(|state| state.file_of(descriptor)).map(|_| ()),
     })
@@ -356,6 +362,8 @@ unsafe extern "C" fn getsockopt(
         (libc::SOL_SOCKET, libc::SO_TYPE) => Ok(libc::SOCK_STREAM),
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET),
         (libc::SOL_SOCKET, libc::SO_RCVBUF | libc::SO_SNDBUF) => Ok(212_992),
+        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => inside(|state| state.user_timeout(descriptor))
+            .map(|time| time.map_or(0, |time| time.as_millis() as i32)),
         _ => Ok(0),
     };
     c_done(number.map(|number| {

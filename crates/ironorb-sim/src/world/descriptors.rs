@@ -32,6 +32,8 @@ pub(super) struct File {
     is_nonblocking: bool,
     /// How long receiving and sending wait; `None`: for ever.
     timeouts: [Option<Duration>; 2],
+    /// How long what a stream sends may stay without an answer; `None`: as long as the system lets it.
+    pub(super) user_timeout: Option<Duration>,
     /// How many descriptors name it.
     names: u32,
     /// Threads that wait for it to change.
@@ -138,6 +140,7 @@ impl State {
             kind,
             is_nonblocking,
             timeouts: [None; 2],
+            user_timeout: None,
             names: 1,
             waiters: Vec::new(),
             watchers: Vec::new(),
@@ -181,6 +184,18 @@ impl State {
         let file = self.files.of(descriptor)?;
         let place = usize::from(!of_receiving);
         self.files.get_mut(file).ok_or(EBADF)?.timeouts[place] = Some(time).filter(|time| !time.is_zero());
+        Ok(())
+    }
+
+    /// `TCP_USER_TIMEOUT`; `None`: the system's.
+    pub(crate) fn user_timeout(&self, descriptor: i32) -> Answer<Option<Duration>> {
+        let file = self.files.of(descriptor)?;
+        Ok(self.files.get(file).ok_or(EBADF)?.user_timeout)
+    }
+
+    pub(crate) fn set_user_timeout(&mut self, descriptor: i32, time: Option<Duration>) -> Answer<()> {
+        let file = self.files.of(descriptor)?;
+        self.files.get_mut(file).ok_or(EBADF)?.user_timeout = time;
         Ok(())
     }
 

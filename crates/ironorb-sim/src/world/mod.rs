@@ -127,6 +127,8 @@ pub(crate) enum Event {
     Answered { connection: usize, is_accepted: bool },
     /// Something that one side sent reaches the other.
     Arrives { to: SideId, segment: Segment },
+    /// One side has had no answer since then, unless it has meanwhile.
+    GivesUp { from: SideId, since: Time },
     /// One side learns that the other takes bytes again.
     Room { to: SideId },
     /// A processor's next decision.
@@ -224,6 +226,7 @@ impl State {
             Event::Reaches { connection } => self.reach_server(connection),
             Event::Answered { connection, is_accepted } => self.answer_client(connection, is_accepted),
             Event::Arrives { to, segment } => self.arrive(to, segment),
+            Event::GivesUp { from, since } => self.give_up(from, since),
             Event::Room { to } => self.tell_room(to),
             Event::Tick { machine, core, generation } => self.tick(machine, core, generation),
             Event::Scripted(number) => {

@@ -86,6 +86,10 @@ struct Side {
     held: VecDeque<Segment>,
     /// How much of it was under way.
     held_late: usize,
+    /// Since when something is held.
+    held_since: Option<Time>,
+    /// Since when this side has found no room for what it would send.
+    full_since: Option<Time>,
     /// The GIOP messages that it has sent.
     messages: Messages,
     /// It found no room, and is to hear of it.
@@ -119,6 +123,8 @@ impl Side {
             error: None,
             held: VecDeque::new(),
             held_late: 0,
+            held_since: None,
+            full_since: None,
             messages: Messages::default(),
             wants_room: false,
         }
@@ -126,6 +132,13 @@ impl Side {
 
     fn room(&self) -> usize {
         self.window.saturating_sub(self.received.len() + self.under_way)
+    }
+
+    /// Nothing is held any more.
+    fn drop_held(&mut self) -> VecDeque<Segment> {
+        self.held_late = 0;
+        self.held_since = None;
+        std::mem::take(&mut self.held)
     }
 }
 
@@ -205,13 +218,15 @@ impl State {
         let (_, kind) = self.kind(descriptor)?;
         let Kind::Listener(listener) = kind else { return Err(EINVAL) };
         let side = listener.waiting.pop_front().ok_or(EAGAIN)?;
+        let user_timeout = self.user_timeout(descriptor)?;
         let (accepted, file) = self.open(Kind::Stream(side), is_nonblocking);
+        self.set_user_timeout(accepted, user_timeout)?;
         self.side_mut(side).file = Some(file);
         Ok((accepted, self.side(side.other()).at))
     }
 
-    /// Sends as much as there is room for.
-    pub(crate) fn send(&mut self, descriptor: i32, pieces: &[&[u8]]) -> Answer<usize> {
+    /// Sends as much as there is room for. What goes on with a call that has sent something leaves an error to the next call.
+    pub(crate) fn send(&mut self, descriptor: i32, pieces: &[&[u8]], goes_on: bool) -> Answer<usize> {
         let from = match self.kind(descriptor)? {
             (_, Kind::Stream(side)) => *side,
             (file, Kind::Counter { .. }) => {
@@ -226,7 +241,8 @@ impl State {
             ConnectState::Failed => return Err(self.side_mut(from).error.take().unwrap_or(EPIPE)),
             ConnectState::Connected => {}
         }
-        if let Some(error) = self.side_mut(from).error.take() {
+        let error = &mut self.side_mut(from).error;
+        if let Some(error) = if goes_on { *error } else { error.take() } {
             return Err(error);
         }
         if self.side(from).is_shut {
@@ -240,6 +256,7 @@ impl State {
         let sent = octets.len();
         if sent == 0 && pieces.iter().any(|piece| !piece.is_empty()) {
             self.side_mut(from).wants_room = true;
+            self.finds_no_room(from);
             return Err(EAGAIN);
         }
         self.counts.segments += 1;
@@ -420,14 +437,16 @@ impl State {
 
     /// Nobody answers a client. It waits, longer each time, and asks again, until it gives up.
     fn ask_again(&mut self, connection: usize) {
-        let tries = &mut self.connections[connection].tries;
-        let wait = Duration::from_secs(1 << *tries);
-        *tries += 1;
-        let event = match *tries > TRIES_MAX {
+        let client = SideId { connection, side: 0 };
+        let tries = self.connections[connection].tries;
+        let (waited, wait) = (Duration::from_secs((1 << tries) - 1), Duration::from_secs(1 << tries));
+        let left = self.user_timeout_of(client).map_or(Duration::MAX, |most| most.saturating_sub(waited));
+        self.connections[connection].tries += 1;
+        let event = match tries == TRIES_MAX || left <= wait {
             true => Event::Answered { connection, is_accepted: false },
             false => Event::Asks { connection },
         };
-        self.enter(self.now() + wait, event);
+        self.enter(self.now() + wait.min(left), event);
     }
 
     pub(super) fn reach_server(&mut self, connection: usize) {
@@ -521,7 +540,7 @@ impl State {
             return Time::NEVER;
         }
         if self.network.is_cut(from_host, to_host) || !self.side(to).held.is_empty() {
-            self.side_mut(to).held.push_back(segment);
+            self.hold(to, self.side(to).held.len(), segment);
             return Time::NEVER;
         }
         let octets = if let Segment::Octets(octets) = &segment { octets.len() } else { 0 };
@@ -538,9 +557,8 @@ impl State {
                 return; // who would send it again knows nothing of it
             }
             // What is under way when a link is cut or a host goes down comes later, as TCP sends it again.
-            let side = self.side_mut(to);
-            side.held.insert(side.held_late, segment);
-            side.held_late += 1;
+            self.hold(to, self.side(to).held_late, segment);
+            self.side_mut(to).held_late += 1;
             return;
         }
         self.note(8, self.now().as_ns(), to.connection as u64 * 2 + to.side as u64);
@@ -555,6 +573,7 @@ impl State {
                 }
                 side.received.extend(octets);
             }
+            _ if side.is_closed => {}
             Segment::End => side.has_end = true,
             Segment::Reset => {
                 side.has_end = true;
@@ -566,6 +585,48 @@ impl State {
         if let Some(file) = self.side(to).file {
             self.changed(file);
         }
+    }
+
+    /// What was sent to a side stays without an answer until something passes again. Its sender gives up after a time.
+    fn hold(&mut self, to: SideId, place: usize, segment: Segment) {
+        let (now, from) = (self.now(), to.other());
+        self.side_mut(to).held.insert(place, segment);
+        if self.side(to).held_since.is_some() || self.side(from).file.is_none() {
+            return;
+        }
+        self.side_mut(to).held_since = Some(now);
+        let most = self.user_timeout_of(from).unwrap_or(SENDING_MAX);
+        self.enter(now + most, Event::GivesUp { from, since: now });
+    }
+
+    /// The other side answers and takes nothing, which Linux bears for as long as the program allows it.
+    fn finds_no_room(&mut self, from: SideId) {
+        let now = self.now();
+        if let (Some(most), None) = (self.user_timeout_of(from), self.side(from).full_since) {
+            self.side_mut(from).full_since = Some(now);
+            self.enter(now + most, Event::GivesUp { from, since: now });
+        }
+    }
+
+    /// What its program lets a side wait for answers; `None`: as long as the system does.
+    fn user_timeout_of(&self, side: SideId) -> Option<Duration> {
+        self.files.get(self.side(side).file?)?.user_timeout
+    }
+
+    /// If a side has had no answer since then, its connection ends, without a word to the other side.
+    pub(super) fn give_up(&mut self, from: SideId, since: Time) {
+        let to = from.other();
+        let waits = self.side(to).held_since == Some(since) || self.side(from).full_since == Some(since);
+        let Some(file) = self.side(from).file.filter(|_| waits) else { return };
+        self.note(16, self.now().as_ns(), from.connection as u64 * 2 + from.side as u64);
+        let side = self.side_mut(from);
+        side.error = Some(ETIMEDOUT);
+        side.has_end = true;
+        side.is_shut = true;
+        side.is_closed = true;
+        side.is_forgotten = true;
+        self.side_mut(to).drop_held();
+        self.changed(file);
     }
 
     /// Tells the other side that there is room again.
@@ -580,6 +641,7 @@ impl State {
     }
 
     pub(super) fn tell_room(&mut self, to: SideId) {
+        self.side_mut(to).full_since = None;
         if let Some(file) = self.side(to).file {
             self.changed(file);
         }
@@ -599,10 +661,12 @@ impl State {
 
     pub(super) fn close_stream(&mut self, side: SideId) {
         let closed = self.side_mut(side);
-        closed.is_closed = true;
+        let had_given_up = std::mem::replace(&mut closed.is_closed, true);
         closed.file = None;
-        let has_unread = !closed.received.is_empty();
-        closed.received = VecDeque::new();
+        let has_unread = !std::mem::take(&mut closed.received).is_empty();
+        if had_given_up {
+            return;
+        }
         match (self.connections[side.connection].state, side.side) {
             (ConnectState::Failed, _) => return,
             // The server may have it already: it hears of the end when its answer comes.
@@ -656,7 +720,7 @@ impl State {
     /// What was held between two hosts is under way again, unless the link is still cut: what is late keeps its place before the
     /// rest.
     pub(super) fn release(&mut self, a: HostId, b: HostId) {
-        if self.network.is_cut(a, b) {
+        if self.network.is_cut(a, b) || !self.hosts[a.0].is_up || !self.hosts[b.0].is_up {
             return;
         }
         for connection in 0..self.connections.len() {
@@ -666,8 +730,7 @@ impl State {
                 if hosts != (a, b) && hosts != (b, a) {
                     continue;
                 }
-                self.side_mut(id).held_late = 0;
-                for segment in std::mem::take(&mut self.side_mut(id).held) {
+                for segment in self.side_mut(id).drop_held() {
                     self.transmit(id, segment);
                 }
             }
@@ -687,8 +750,7 @@ impl State {
                 own.is_closed = true;
                 own.is_forgotten = true;
                 own.received.clear();
-                other.held.clear();
-                other.held_late = 0;
+                other.drop_held();
             }
         }
     }
@@ -696,3 +758,6 @@ impl State {
 
 /// How often Linux asks a host that does not answer, the first time apart: it gives up after 127 s.
 const TRIES_MAX: usize = 6;
+
+/// How long Linux sends again what is not answered, unless the program says otherwise: `tcp_retries2`, which is 15.
+const SENDING_MAX: Duration = Duration::from_millis(924_600);
