@@ -52,6 +52,8 @@ fn what_is_calibrated_is_validated_and_simulated() {
     "#;
     std::fs::write(&scenario, text).unwrap();
     run(["sim", "run", &scenario]).expect();
+    let told = run(["sim", "run", &scenario, "--json", &profile]).expect_failure(2);
+    assert!(told.contains("would be overwritten"), "{told}");
 }
 
 fn other_profiles_and_overwriting_are_refused(profile: &str, json: &str) {

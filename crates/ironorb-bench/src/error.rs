@@ -2,6 +2,8 @@
 
 use std::io;
 
+use ironorb_model::OutputError;
+
 /// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -54,6 +56,16 @@ impl BenchError {
     /// A process that did not do its part.
     pub(crate) fn process(role: impl Into<String>, what: impl Into<String>) -> BenchError {
         BenchError::Process { role: role.into(), what: what.into() }
+    }
+
+    /// An output that is refused.
+    pub(crate) fn output(why: OutputError) -> BenchError {
+        match why {
+            OutputError::CannotWrite { file, source } => {
+                BenchError::io(format!("write {}", file.display()))(source)
+            }
+            other => BenchError::Unusable(other.to_string()),
+        }
     }
 
     /// Adds the failed step to an error of the system.

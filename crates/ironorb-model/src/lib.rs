@@ -14,6 +14,7 @@ mod link;
 mod links;
 mod load;
 mod observations;
+mod outputs;
 mod pauses;
 mod processor;
 pub mod profile;
@@ -40,6 +41,7 @@ pub use load::Load;
 pub use observations::{
     BatchMeans, ClassObservations, HandOverError, Observations, ResourceObservations, SeenTimes,
 };
+pub use outputs::{OutputError, check_outputs};
 pub use pauses::{PauseTimes, Pauses};
 pub use processor::{Processor, SchedulingClass, ThreadId, Tick};
 pub use random::Random;

@@ -24,7 +24,7 @@ use crate::options::Sides;
 use crate::paced::class::enter_idle;
 use crate::process::Process;
 use crate::sequences::{Calls, Server};
-use crate::variant::{DataType, Mode};
+use crate::variant::{DataType, Mode, Peer};
 
 /// Calls of this ORB in one placement.
 pub(super) struct Caller<'a> {
@@ -228,17 +228,12 @@ pub(super) fn from_outside(
     layout: Layout,
     placement: Placement,
 ) -> Result<Vec<CallRow>, BenchError> {
-    let sides = Sides { peers: vec![options.peer], with: Vec::new() };
-    let mut contenders = contender::start("latency", &sides, Venue::tcp(Some(layout)))?;
-    let contender = contenders.pop().ok_or_else(|| BenchError::process("peer", "is not there"))?;
-    let mut server = Server::new(contender);
-    let unusable = |why: String| BenchError::Unusable(format!("{}: {why}", options.peer.title()));
-    server.populate(1)?.map_err(unusable)?;
+    let server = server_of(options.peer, layout)?;
     let calls = Calls::of_one_object(Mode::Twoway, DataType::Void, 0);
     let data = calls.data();
     let samples = options.choose(50, 5_000);
     let (side, _) = server.side(0, calls, &data)?;
-    let mut side = side.map_err(unusable)?;
+    let mut side = side.map_err(|why| unusable(options.peer, &why))?;
     let mut nanos = vec![0; samples];
     side.each(&mut nanos)?;
     let before = busy(&server);
@@ -253,6 +248,31 @@ pub(super) fn from_outside(
     let steps =
         Steps { write_request: busy, read_request: busy / 2.0, write_reply: busy / 2.0, ..Steps::default() };
     Ok(vec![row(placement, &seen, steps, 1, 1)])
+}
+
+/// Whether a peer can be measured, before that takes minutes.
+///
+/// # Errors
+/// Its programs are not there, or have no call for it.
+pub(super) fn check(peer: Peer, layout: Layout) -> Result<(), BenchError> {
+    let server = server_of(peer, layout)?;
+    let calls = Calls::of_one_object(Mode::Twoway, DataType::Void, 0);
+    let data = calls.data();
+    server.side(0, calls, &data)?.0.map(drop).map_err(|why| unusable(peer, &why))
+}
+
+/// A peer's server with one object.
+fn server_of(peer: Peer, layout: Layout) -> Result<Server, BenchError> {
+    let sides = Sides { peers: vec![peer], with: Vec::new() };
+    let mut contenders = contender::start("latency", &sides, Venue::tcp(Some(layout)))?;
+    let contender = contenders.pop().ok_or_else(|| BenchError::process("peer", "is not there"))?;
+    let mut server = Server::new(contender);
+    server.populate(1)?.map_err(|why| unusable(peer, &why))?;
+    Ok(server)
+}
+
+fn unusable(peer: Peer, why: &str) -> BenchError {
+    BenchError::Unusable(format!("{}: {why}", peer.title()))
 }
 
 fn busy(server: &Server) -> Duration {

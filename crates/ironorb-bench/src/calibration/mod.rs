@@ -16,6 +16,7 @@ mod split;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ironorb_model::check_outputs;
 use ironorb_model::profile::{
     BodyRow, CachedRow, CallRow, Kept, Placement, Profile, ProfileOrigin, Times, WakeUpRow,
 };
@@ -82,13 +83,16 @@ const NOT_MODELLED: [&str; 6] = [
 /// # Errors
 /// A process, a call or the file failed.
 pub fn calibrate(options: &Calibrate) -> Result<Profile, BenchError> {
-    crate::validation::can_write(std::iter::empty(), std::iter::once(&options.file))?;
+    check_outputs([], [&*options.file]).map_err(BenchError::output)?;
     let _unpin = Unpin::later();
+    let layouts = Layout::possible();
+    if let Some(layout) = layouts.last().filter(|_| options.peer != Peer::Ironorb) {
+        calls::check(options.peer, *layout)?;
+    }
     let mut machine = Machine::this();
     let mut profile = new_profile(options, machine.clone());
     crate::note(format_args!("measuring how late threads wake up that sleep"));
     profile.sleep = Some(sockets::sleeps(options));
-    let layouts = Layout::possible();
     for layout in layouts.iter().copied() {
         let placement = placement_of(layout);
         profile.wake_ups.extend(wake_ups(layout, placement, options)?);

@@ -15,6 +15,7 @@ mod two_tiers;
 
 use std::path::PathBuf;
 
+use ironorb_model::check_outputs;
 use ironorb_model::profile::Profile;
 use serde::Serialize;
 
@@ -117,7 +118,10 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
         return Err(unusable(options, &why));
     }
     let read = [Some(&options.profile), options.measured.as_ref()];
-    can_write(read.into_iter().flatten(), [&options.json, &options.markdown].into_iter().flatten())?;
+    let written = [&options.json, &options.markdown].map(Option::as_ref);
+    let [read, written] =
+        [&read, &written].map(|files| files.iter().copied().flatten().map(PathBuf::as_path));
+    check_outputs(read, written).map_err(BenchError::output)?;
     let earlier = options.measured.as_deref().map(Earlier::read).transpose()?;
     let mut validation = Validation {
         machine: Machine::this(),
@@ -144,38 +148,6 @@ pub fn validate(options: &Validate) -> Result<Validation, BenchError> {
         }
     }
     Ok(validation)
-}
-
-/// Refuses files that cannot be written, or that would overwrite each other or what is read, before hours of measurement. What is there
-/// keeps what it has until then; an empty file is no result, and goes again. Pipes and devices take all that is written.
-pub(crate) fn can_write<'f>(
-    read: impl Iterator<Item = &'f PathBuf>,
-    mut written: impl Iterator<Item = &'f PathBuf>,
-) -> Result<(), BenchError> {
-    let mut known: Vec<PathBuf> = read.filter_map(|file| file.canonicalize().ok()).collect();
-    let mut made = Vec::new();
-    let mut check = |file: &'f PathBuf| {
-        let is_new = !file.exists();
-        if !is_new && !file.is_file() && !file.is_dir() {
-            return Ok(());
-        }
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-        opened.map(drop).map_err(BenchError::io(format!("write {}", file.display())))?;
-        if is_new {
-            made.push(file);
-        }
-        let place = file.canonicalize().unwrap_or_else(|_| file.clone());
-        if known.contains(&place) {
-            return Err(BenchError::Unusable(format!("{} would be overwritten", file.display())));
-        }
-        known.push(place);
-        Ok(())
-    };
-    let checked = written.try_for_each(&mut check);
-    for file in made {
-        let _ = std::fs::remove_file(file); // an empty file more is no failure
-    }
-    checked
 }
 
 fn write(file: &std::path::Path, text: &str) -> Result<(), BenchError> {

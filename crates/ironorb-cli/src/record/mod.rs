@@ -3,7 +3,7 @@
 mod scenario;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -131,7 +131,6 @@ impl Arguments {
 /// Reads recordings, which the file that is to be written must be none of.
 fn read(paths: &[PathBuf], written: Option<&PathBuf>) -> Result<Recording, Failure> {
     let files = Recording::files(paths).map_err(Failure::new)?;
-    let read: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    check_files(&read, [written])?;
+    check_files(files.iter().map(PathBuf::as_path), [written])?;
     Recording::read_files(&files).map_err(Failure::new)
 }

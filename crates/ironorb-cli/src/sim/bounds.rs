@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scenario = arguments.scenario.read()?;
+    let (scenario, _) = arguments.scenario.read()?;
     let demands = demands(&scenario).map_err(|e| Failure::new(e).of_usage())?;
     let report = Report {
         name: &scenario.name,

@@ -1,13 +1,13 @@
 //! `ironorb sim compare`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ironorb_model::report;
 use ironorb_model::scenario::Scenario;
 
 use super::progress::Progress;
-use super::{Level, Outputs, read};
+use super::{Level, Outputs, Read, read};
 use crate::failure::Failure;
 use crate::files::check_files;
 
@@ -31,13 +31,14 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { before, after, level, seed, outputs } = arguments;
-    let (mut first, mut second) = (one(before, *seed)?, one(after, *seed)?);
+    let mut files = Vec::new();
+    let (mut first, mut second) = (one(before, *seed, &mut files)?, one(after, *seed, &mut files)?);
     if first.name == second.name {
         (first.name, second.name) = (before.display().to_string(), after.display().to_string());
     }
     // Both have the seeds of the first.
     second.seed = first.seed;
-    check_files(&[before, after], outputs.files())?;
+    check_files(files.iter().map(PathBuf::as_path), outputs.files())?;
     let progress = Progress::begin();
     let run = |scenario: &Scenario, order| {
         progress.begin_run("", scenario, order);
@@ -55,8 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     )
 }
 
-fn one(file: &std::path::Path, seed: Option<u64>) -> Result<Scenario, Failure> {
-    let mut scenarios = read(file, seed)?;
+/// The only scenario of a file. What is read is added to `files`.
+fn one(file: &Path, seed: Option<u64>, files: &mut Vec<PathBuf>) -> Result<Scenario, Failure> {
+    let Read { mut scenarios, files: read } = read(file, seed)?;
+    files.extend(read);
     match scenarios.len() {
         1 => Ok(scenarios.remove(0)),
         count => Err(Failure::usage(format!("{} has {count} scenarios", file.display()))

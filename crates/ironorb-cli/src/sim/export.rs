@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scenario = arguments.scenario.read()?;
+    let (scenario, read) = arguments.scenario.read()?;
     let text = of_scenario(&scenario).map_err(|e| Failure::new(e).of_usage())?.to_xml();
     if let Some(problem) = check(&text).first() {
         return Err(Failure::new(format!("the network breaks a rule of its format: {problem}")));
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.output {
         None => output::text(text),
         Some(file) => {
-            check_files(&[&arguments.scenario.file], [Some(file)])?;
+            check_files(read.iter().map(PathBuf::as_path), [Some(file)])?;
             write(Some(file), || text)
         }
     }

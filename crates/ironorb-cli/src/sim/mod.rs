@@ -11,6 +11,7 @@ mod records;
 mod run;
 mod validate;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -139,12 +140,14 @@ struct OneScenario {
 }
 
 impl OneScenario {
-    fn read(&self) -> Result<Scenario, Failure> {
-        let mut scenarios = read(&self.file, None)?;
-        match &self.scenario {
-            None => Ok(scenarios.remove(0)), // there is one at least
-            Some(name) => named(scenarios, name, &self.file),
-        }
+    /// The scenario, and the files that it was read from.
+    fn read(&self) -> Result<(Scenario, Vec<PathBuf>), Failure> {
+        let Read { mut scenarios, files } = read(&self.file, None)?;
+        let scenario = match &self.scenario {
+            None => scenarios.remove(0), // there is one at least
+            Some(name) => named(scenarios, name, &self.file)?,
+        };
+        Ok((scenario, files))
     }
 }
 
@@ -162,12 +165,25 @@ fn text_of(file: &Path) -> Result<String, Failure> {
         .map_err(|e| Failure::new(format!("cannot read {}: {e}", file.display())).of_usage())
 }
 
+/// What a file says.
+struct Read {
+    scenarios: Vec<Scenario>,
+    /// The file, and those that it names.
+    files: Vec<PathBuf>,
+}
+
 /// The scenarios of a file. `seed` replaces theirs.
-fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
+fn read(file: &Path, seed: Option<u64>) -> Result<Read, Failure> {
     let text = text_of(file)?;
+    let files = RefCell::new(vec![file.to_owned()]);
     let name = file.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
-    let profiles = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
+    let profiles = |name: &str| {
+        let profile = folder.join(name);
+        let text = fs::read_to_string(&profile).map_err(|e| e.to_string())?;
+        files.borrow_mut().push(profile);
+        Ok(text)
+    };
     let mut scenarios = scenario::read_with(&text, &name, &profiles).map_err(|problems| {
         let lines: String = problems.iter().map(|it| format!("{}:{it}\n", file.display())).collect();
         Failure::usage(format!("{} is no scenario", file.display())).with_body(lines)
@@ -175,7 +191,7 @@ fn read(file: &Path, seed: Option<u64>) -> Result<Vec<Scenario>, Failure> {
     for scenario in &mut scenarios {
         scenario.seed = seed.unwrap_or(scenario.seed);
     }
-    Ok(scenarios)
+    Ok(Read { scenarios, files: files.into_inner() })
 }
 
 impl Outputs {

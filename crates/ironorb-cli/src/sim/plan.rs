@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scenario = arguments.scenario.read()?;
+    let (scenario, _) = arguments.scenario.read()?;
     let text = text_of(&arguments.scenario.file)?;
     let file = arguments.scenario.file.display();
     let mut plan = plan::read(&text, &scenario).map_err(|problems| {

@@ -8,7 +8,7 @@ use ironorb_model::report;
 
 use super::progress::Progress;
 use super::records::Records;
-use super::{Level, Outputs, named, read};
+use super::{Level, Outputs, Read, named, read};
 use crate::failure::Failure;
 use crate::files::check_files;
 use crate::output;
@@ -38,12 +38,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { file, scenario, level, seed, events, records, outputs } = arguments;
-    let mut scenarios = read(file, *seed)?;
+    let Read { mut scenarios, files } = read(file, *seed)?;
     if let Some(name) = scenario {
         scenarios = vec![named(scenarios, name, file)?];
     }
     records.check(*level, &scenarios, file)?;
-    check_files(&[file], outputs.files().into_iter().chain(records.files()))?;
+    check_files(files.iter().map(PathBuf::as_path), outputs.files().into_iter().chain(records.files()))?;
     let progress = Progress::begin();
     let (mut experiments, mut written) = (Vec::new(), Vec::new());
     let began = processor_seconds();
