@@ -1,4 +1,5 @@
-//! Connections that get no answers end: after the program's `TCP_USER_TIMEOUT`, or the system's time.
+//! Connections that get no answers end: after the program's `TCP_USER_TIMEOUT`, or the system's time; silent ones if they are kept
+//! alive.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
@@ -9,7 +10,10 @@ use std::time::{Duration, Instant};
 use hello::bank::{self, Account as _};
 use ironorb::{Orb, SystemExceptionKind};
 use ironorb_sim::{Fault, Host, Sim};
-use rustix::net::sockopt::{set_tcp_user_timeout, tcp_user_timeout};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout,
+    socket_keepalive, tcp_keepidle, tcp_user_timeout,
+};
 use rustix::net::{AddressFamily, SocketType};
 
 use super::speed::serve;
@@ -186,12 +190,18 @@ fn connecting_ends_after_the_user_timeout(sim: &mut Sim) {
 }
 
 #[ironorb_sim::test(seeds = 1)]
-fn accepted_streams_have_the_user_timeout_of_their_listener(sim: &mut Sim) {
+fn accepted_streams_have_the_options_of_their_listener(sim: &mut Sim) {
     let server = sim.host("server", || {
         let listener = TcpListener::bind("0.0.0.0:7000").unwrap();
         set_tcp_user_timeout(&listener, 1_500).unwrap();
+        set_socket_keepalive(&listener, true).unwrap();
+        set_tcp_keepidle(&listener, Duration::from_secs(7)).unwrap();
         let (client, _) = listener.accept().unwrap();
         assert_eq!(tcp_user_timeout(&client), Ok(1_500));
+        assert_eq!(
+            (socket_keepalive(&client), tcp_keepidle(&client)),
+            (Ok(true), Ok(Duration::from_secs(7)))
+        );
         set_tcp_user_timeout(&client, 0).unwrap();
         assert_eq!(tcp_user_timeout(&client), Ok(0));
         let _ = (&client).write(&[1]);
@@ -200,6 +210,90 @@ fn accepted_streams_have_the_user_timeout_of_their_listener(sim: &mut Sim) {
     sim.start(&server);
     sim.run_for(Duration::from_millis(1));
     sim.on(&client, || TcpStream::connect("server:7000").unwrap().read_exact(&mut [0]).unwrap());
+}
+
+/// Has a stream ask after 10 s of silence, and twice more, every 3 s.
+fn keep_alive(stream: &TcpStream) {
+    set_socket_keepalive(stream, true).unwrap();
+    set_tcp_keepidle(stream, Duration::from_secs(10)).unwrap();
+    set_tcp_keepintvl(stream, Duration::from_secs(3)).unwrap();
+    set_tcp_keepcnt(stream, 3).unwrap();
+}
+
+/// How reading ends on a connection on which nothing is sent, and after which time since its server is out of reach.
+fn silence(
+    sim: &mut Sim,
+    out_of_reach: impl FnOnce(&mut Sim, &Pair),
+    set: impl FnOnce(&TcpStream) + Send + 'static,
+) -> (ErrorKind, Duration) {
+    let pair = Pair::new(sim, None);
+    let mut stream = sim.on(&pair.client, move || {
+        let stream = TcpStream::connect("server:7000").unwrap();
+        set(&stream);
+        stream
+    });
+    sim.run_for(Duration::from_secs(60));
+    out_of_reach(sim, &pair);
+    sim.on(&pair.client, move || {
+        let begun = Instant::now();
+        (stream.read(&mut [0]).unwrap_err().kind(), begun.elapsed())
+    })
+}
+
+fn after(time: Duration, seconds: u64) -> bool {
+    (Duration::from_secs(seconds)..Duration::from_millis(seconds * 1_000 + 10)).contains(&time)
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn who_keeps_a_connection_alive_notices_a_cut_link(sim: &mut Sim) {
+    let (error, time) = silence(sim, |sim, pair| sim.cut(&pair.server, &pair.client), keep_alive);
+    assert!(error == ErrorKind::TimedOut && after(time, 10 + 3 * 3), "{error} {time:?}");
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn keep_alive_takes_two_hours_unless_a_program_says_otherwise(sim: &mut Sim) {
+    let set = |stream: &TcpStream| set_socket_keepalive(stream, true).unwrap();
+    let (error, time) = silence(sim, |sim, pair| sim.crash(&pair.server), set);
+    assert!(error == ErrorKind::TimedOut && after(time, 7_200 + 9 * 75), "{error} {time:?}");
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn a_user_timeout_ends_silence_as_well(sim: &mut Sim) {
+    let set = |stream: &TcpStream| {
+        keep_alive(stream);
+        set_tcp_user_timeout(stream, 14_000).unwrap();
+    };
+    // It is looked at with each question: after 10, 13 and 16 seconds.
+    let (error, time) = silence(sim, |sim, pair| sim.cut(&pair.server, &pair.client), set);
+    assert!(error == ErrorKind::TimedOut && after(time, 16), "{error} {time:?}");
+}
+
+/// A host that is up again knows nothing of the connections that it had.
+#[ironorb_sim::test(seeds = 3)]
+fn who_keeps_a_connection_alive_notices_a_new_life(sim: &mut Sim) {
+    let reboot = |sim: &mut Sim, pair: &Pair| {
+        sim.crash(&pair.server);
+        sim.inflict_after(Duration::from_secs(11), &Fault::Start(pair.server.clone()));
+    };
+    let (error, time) = silence(sim, reboot, keep_alive);
+    assert!(error == ErrorKind::ConnectionReset && after(time, 13), "{error} {time:?}");
+}
+
+#[ironorb_sim::test(seeds = 3)]
+fn a_connection_that_is_kept_alive_outlives_short_cuts(sim: &mut Sim) {
+    let pair = Pair::new(sim, Some(Duration::from_secs(1_000)));
+    let mut stream = sim.on(&pair.client, || TcpStream::connect("server:7000").unwrap());
+    keep_alive(&stream);
+    for _ in 0..10 {
+        sim.cut(&pair.server, &pair.client);
+        sim.run_for(Duration::from_secs(18));
+        sim.join(&pair.server, &pair.client);
+        sim.run_for(Duration::from_secs(10));
+    }
+    stream.read_exact(&mut [0; 13]).unwrap();
+    drop(stream);
+    sim.run_for(Duration::from_secs(1));
+    assert_eq!(pair.end(), Some(Ok(0)));
 }
 
 /// The ORB's setting: a call without a deadline fails when its server has been out of reach for that long.

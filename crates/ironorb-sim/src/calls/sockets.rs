@@ -334,13 +334,11 @@ unsafe extern "C" fn setsockopt(
             let time = Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000);
             inside(|state| state.set_timeout(descriptor, name == libc::SO_RCVTIMEO, time))
         }
-        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => match u64::try_from(number()) {
-            Ok(0) => inside(|state| state.set_user_timeout(descriptor, None)),
-            Ok(ms) => inside(|state| state.set_user_timeout(descriptor, Some(Duration::from_millis(ms)))),
-            Err(_) => Err(libc::EINVAL),
-        },
-        // The other options change nothing that is simulated.
-        _ => inside(|state| state.file_of(descriptor)).map(|_| ()),
+        _ => {
+            let value = number();
+            // Options that are none of these change nothing that is simulated.
+            inside(|state| state.tcp_timeouts_mut(descriptor)?.set(level, name, value).unwrap_or(Ok(())))
+        }
     })
 }
 
@@ -362,9 +360,7 @@ unsafe extern "C" fn getsockopt(
         (libc::SOL_SOCKET, libc::SO_TYPE) => Ok(libc::SOCK_STREAM),
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET),
         (libc::SOL_SOCKET, libc::SO_RCVBUF | libc::SO_SNDBUF) => Ok(212_992),
-        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) => inside(|state| state.user_timeout(descriptor))
-            .map(|time| time.map_or(0, |time| time.as_millis() as i32)),
-        _ => Ok(0),
+        _ => inside(|state| Ok(state.tcp_timeouts(descriptor)?.get(level, name).unwrap_or(0))),
     };
     c_done(number.map(|number| {
         // SAFETY: the caller's promise. What is longer than a number is filled with zeros behind it.

@@ -9,7 +9,7 @@ use libc::{
 };
 
 use super::sockets::{Listener, SideId};
-use super::{Answer, HostId, State, ThreadId, Why};
+use super::{Answer, HostId, State, TcpTimeouts, ThreadId, Why};
 
 /// Simulated descriptors begin here, beyond all that the system gives.
 pub(crate) const FIRST_DESCRIPTOR: i32 = 1 << 24;
@@ -32,8 +32,8 @@ pub(super) struct File {
     is_nonblocking: bool,
     /// How long receiving and sending wait; `None`: for ever.
     timeouts: [Option<Duration>; 2],
-    /// How long what a stream sends may stay without an answer; `None`: as long as the system lets it.
-    pub(super) user_timeout: Option<Duration>,
+    /// How long a stream waits for answers.
+    pub(super) tcp_timeouts: TcpTimeouts,
     /// How many descriptors name it.
     names: u32,
     /// Threads that wait for it to change.
@@ -140,7 +140,7 @@ impl State {
             kind,
             is_nonblocking,
             timeouts: [None; 2],
-            user_timeout: None,
+            tcp_timeouts: TcpTimeouts::default(),
             names: 1,
             waiters: Vec::new(),
             watchers: Vec::new(),
@@ -187,16 +187,15 @@ impl State {
         Ok(())
     }
 
-    /// `TCP_USER_TIMEOUT`; `None`: the system's.
-    pub(crate) fn user_timeout(&self, descriptor: i32) -> Answer<Option<Duration>> {
+    /// How long a stream waits for answers.
+    pub(crate) fn tcp_timeouts(&self, descriptor: i32) -> Answer<TcpTimeouts> {
         let file = self.files.of(descriptor)?;
-        Ok(self.files.get(file).ok_or(EBADF)?.user_timeout)
+        Ok(self.files.get(file).ok_or(EBADF)?.tcp_timeouts)
     }
 
-    pub(crate) fn set_user_timeout(&mut self, descriptor: i32, time: Option<Duration>) -> Answer<()> {
+    pub(crate) fn tcp_timeouts_mut(&mut self, descriptor: i32) -> Answer<&mut TcpTimeouts> {
         let file = self.files.of(descriptor)?;
-        self.files.get_mut(file).ok_or(EBADF)?.user_timeout = time;
-        Ok(())
+        Ok(&mut self.files.get_mut(file).ok_or(EBADF)?.tcp_timeouts)
     }
 
     pub(crate) fn duplicate(&mut self, descriptor: i32) -> Answer<i32> {

@@ -21,6 +21,7 @@ impl State {
         let machine = self.machine(host);
         self.hosts[machine.0].is_up = false;
         self.forget_sides_of(machine);
+        (0..self.hosts.len()).for_each(|other| self.lose_touch(machine, HostId(other)));
         let processes = self.processes_of(machine);
         for &process in &processes {
             self.hosts[process.0].ran_at_crash |= self.does_not_start(process) | self.runs(process);
@@ -74,8 +75,9 @@ impl State {
         self.note(11 + u64::from(is_cut), a.0 as u64, b.0 as u64);
         let (a, b) = (self.machine(a), self.machine(b));
         self.network.set_cut(a, b, is_cut);
-        if !is_cut {
-            self.release(a, b);
+        match is_cut {
+            true => self.lose_touch(a, b),
+            false => self.release(a, b),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use futexes::PiAnswer;
 pub(crate) use hosts::{ClockError, Host, HostId};
 pub(crate) use network::Network;
 pub use processors::Costs;
-pub(crate) use sockets::Endpoint;
+pub(crate) use sockets::{Endpoint, TcpTimeouts};
 pub(crate) use threads::{Scheduling, Thread, ThreadId, Why};
 
 use descriptors::Files;
@@ -129,6 +129,8 @@ pub(crate) enum Event {
     Arrives { to: SideId, segment: Segment },
     /// One side has had no answer since then, unless it has meanwhile.
     GivesUp { from: SideId, since: Time },
+    /// One side that has heard nothing since then asks whether the other is there.
+    Probes { from: SideId, since: Time, unanswered: u32 },
     /// One side learns that the other takes bytes again.
     Room { to: SideId },
     /// A processor's next decision.
@@ -227,6 +229,7 @@ impl State {
             Event::Answered { connection, is_accepted } => self.answer_client(connection, is_accepted),
             Event::Arrives { to, segment } => self.arrive(to, segment),
             Event::GivesUp { from, since } => self.give_up(from, since),
+            Event::Probes { from, since, unanswered } => self.probe(from, since, unanswered),
             Event::Room { to } => self.tell_room(to),
             Event::Tick { machine, core, generation } => self.tick(machine, core, generation),
             Event::Scripted(number) => {

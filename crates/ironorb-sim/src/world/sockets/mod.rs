@@ -1,5 +1,7 @@
 //! TCP as programs see it: listening, connecting, two streams of octets a connection, ends in order and not.
 
+mod giving_up;
+
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use libc::{
 use super::descriptors::{FileId, Kind};
 use super::messages::Messages;
 use super::{Answer, Event, HostId, State};
+pub(crate) use giving_up::TcpTimeouts;
 
 /// An address and a port.
 pub(crate) type Endpoint = (Ipv4Addr, u16);
@@ -90,6 +93,8 @@ struct Side {
     held_since: Option<Time>,
     /// Since when this side has found no room for what it would send.
     full_since: Option<Time>,
+    /// When something kept it from hearing the other side, which it has not heard since.
+    silent_since: Option<Time>,
     /// The GIOP messages that it has sent.
     messages: Messages,
     /// It found no room, and is to hear of it.
@@ -125,6 +130,7 @@ impl Side {
             held_late: 0,
             held_since: None,
             full_since: None,
+            silent_since: None,
             messages: Messages::default(),
             wants_room: false,
         }
@@ -218,9 +224,9 @@ impl State {
         let (_, kind) = self.kind(descriptor)?;
         let Kind::Listener(listener) = kind else { return Err(EINVAL) };
         let side = listener.waiting.pop_front().ok_or(EAGAIN)?;
-        let user_timeout = self.user_timeout(descriptor)?;
+        let tcp_timeouts = self.tcp_timeouts(descriptor)?;
         let (accepted, file) = self.open(Kind::Stream(side), is_nonblocking);
-        self.set_user_timeout(accepted, user_timeout)?;
+        *self.tcp_timeouts_mut(accepted)? = tcp_timeouts;
         self.side_mut(side).file = Some(file);
         Ok((accepted, self.side(side.other()).at))
     }
@@ -428,7 +434,7 @@ impl State {
         if client.file.is_none() {
             return; // it has given up
         }
-        if self.network.is_cut(from, to) || !self.hosts[to.0].is_up {
+        if !self.passes(from, to) {
             return self.ask_again(connection);
         }
         let at = self.handshake_arrival(from, to);
@@ -440,7 +446,8 @@ impl State {
         let client = SideId { connection, side: 0 };
         let tries = self.connections[connection].tries;
         let (waited, wait) = (Duration::from_secs((1 << tries) - 1), Duration::from_secs(1 << tries));
-        let left = self.user_timeout_of(client).map_or(Duration::MAX, |most| most.saturating_sub(waited));
+        let most = self.tcp_timeouts_of(client).and_then(|tcp_timeouts| tcp_timeouts.user_timeout);
+        let left = most.map_or(Duration::MAX, |most| most.saturating_sub(waited));
         self.connections[connection].tries += 1;
         let event = match tries == TRIES_MAX || left <= wait {
             true => Event::Answered { connection, is_accepted: false },
@@ -453,7 +460,7 @@ impl State {
         let (host, at) =
             (self.connections[connection].sides[1].host, self.connections[connection].sides[1].at);
         let client = self.connections[connection].sides[0].host;
-        if self.network.is_cut(client, host) || !self.hosts[host.0].is_up {
+        if !self.passes(client, host) {
             return self.ask_again(connection);
         }
         let listener = self.listener_at(host, at);
@@ -552,7 +559,7 @@ impl State {
 
     pub(super) fn arrive(&mut self, to: SideId, segment: Segment) {
         let (from_host, to_host) = (self.side(to.other()).host, self.side(to).host);
-        if self.network.is_cut(from_host, to_host) || !self.hosts[to_host.0].is_up {
+        if !self.passes(from_host, to_host) {
             if self.side(to.other()).is_forgotten && !matches!(segment, Segment::Reset) {
                 return; // who would send it again knows nothing of it
             }
@@ -562,6 +569,7 @@ impl State {
             return;
         }
         self.note(8, self.now().as_ns(), to.connection as u64 * 2 + to.side as u64);
+        self.hear(to);
         let side = self.side_mut(to);
         match segment {
             Segment::Octets(octets) => {
@@ -585,48 +593,6 @@ impl State {
         if let Some(file) = self.side(to).file {
             self.changed(file);
         }
-    }
-
-    /// What was sent to a side stays without an answer until something passes again. Its sender gives up after a time.
-    fn hold(&mut self, to: SideId, place: usize, segment: Segment) {
-        let (now, from) = (self.now(), to.other());
-        self.side_mut(to).held.insert(place, segment);
-        if self.side(to).held_since.is_some() || self.side(from).file.is_none() {
-            return;
-        }
-        self.side_mut(to).held_since = Some(now);
-        let most = self.user_timeout_of(from).unwrap_or(SENDING_MAX);
-        self.enter(now + most, Event::GivesUp { from, since: now });
-    }
-
-    /// The other side answers and takes nothing, which Linux bears for as long as the program allows it.
-    fn finds_no_room(&mut self, from: SideId) {
-        let now = self.now();
-        if let (Some(most), None) = (self.user_timeout_of(from), self.side(from).full_since) {
-            self.side_mut(from).full_since = Some(now);
-            self.enter(now + most, Event::GivesUp { from, since: now });
-        }
-    }
-
-    /// What its program lets a side wait for answers; `None`: as long as the system does.
-    fn user_timeout_of(&self, side: SideId) -> Option<Duration> {
-        self.files.get(self.side(side).file?)?.user_timeout
-    }
-
-    /// If a side has had no answer since then, its connection ends, without a word to the other side.
-    pub(super) fn give_up(&mut self, from: SideId, since: Time) {
-        let to = from.other();
-        let waits = self.side(to).held_since == Some(since) || self.side(from).full_since == Some(since);
-        let Some(file) = self.side(from).file.filter(|_| waits) else { return };
-        self.note(16, self.now().as_ns(), from.connection as u64 * 2 + from.side as u64);
-        let side = self.side_mut(from);
-        side.error = Some(ETIMEDOUT);
-        side.has_end = true;
-        side.is_shut = true;
-        side.is_closed = true;
-        side.is_forgotten = true;
-        self.side_mut(to).drop_held();
-        self.changed(file);
     }
 
     /// Tells the other side that there is room again.
@@ -720,7 +686,7 @@ impl State {
     /// What was held between two hosts is under way again, unless the link is still cut: what is late keeps its place before the
     /// rest.
     pub(super) fn release(&mut self, a: HostId, b: HostId) {
-        if self.network.is_cut(a, b) || !self.hosts[a.0].is_up || !self.hosts[b.0].is_up {
+        if !self.passes(a, b) || !self.passes(b, a) {
             return;
         }
         for connection in 0..self.connections.len() {
@@ -758,6 +724,3 @@ impl State {
 
 /// How often Linux asks a host that does not answer, the first time apart: it gives up after 127 s.
 const TRIES_MAX: usize = 6;
-
-/// How long Linux sends again what is not answered, unless the program says otherwise: `tcp_retries2`, which is 15.
-const SENDING_MAX: Duration = Duration::from_millis(924_600);
