@@ -50,6 +50,37 @@ fn an_experiment_ends_when_it_knows_enough() {
     assert_eq!(experiment(&wide).digest, quick.digest);
 }
 
+/// Of a trace that is longer than the runs figures tell a part alone.
+#[test]
+fn traces_that_are_cut_are_told() {
+    let text = |span: &str| {
+        format!(
+            r#"
+            span = "{span}"
+            warm_up = "1 s"
+            hosts = [{{ name = "h" }}]
+            servers = [{{ name = "s", hosts = "h", threads = 1, operations = [{{ name = "work", demand = "1 ms" }}] }}]
+            replications = {{ min = 2, max = 2 }}
+            [[classes]]
+            name = "recorded"
+            hosts = "h"
+            trace = ["1 s", "2 s", "3 s", "4 s"]
+            mix = [{{ calls = [{{ call = "s.work" }}] }}]
+        "#
+        )
+    };
+    let cut = |span: &str| {
+        let scenario = scenario::read(&text(span), "trace").expect("a good file").remove(0);
+        let origin = Origin { level: queueing::LEVEL.to_owned(), commit: "abc123".to_owned() };
+        report::experiments_text(&[experiment(&scenario)], &origin)
+    };
+    let told = cut("1500 ms");
+    let note = "2 of 4 cycles of recorded do not begin: runs end at 2.500 s, warm-up included, and its `trace` at 4.000 s";
+    assert!(told.contains(note), "{told}");
+    let told = cut("3 s");
+    assert!(!told.contains("do not begin"), "{told}");
+}
+
 /// What is sent while nothing passes is neither an end nor a failure: the report says that it is there.
 #[test]
 fn cycles_that_have_not_ended_are_told() {

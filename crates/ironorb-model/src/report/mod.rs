@@ -22,7 +22,7 @@ mod text;
 
 use std::time::Duration;
 
-use crate::scenario::{Scenario, WarmUp};
+use crate::scenario::{Arrivals, Scenario, WarmUp};
 use crate::{ClassObservations, Digest, Observations, ResourceObservations, SeenTimes};
 
 pub use compare::{Comparison, Difference, compare};
@@ -52,6 +52,8 @@ pub struct Experiment {
     pub warm_up: Duration,
     /// What the rule could not tell.
     pub warm_up_note: Option<String>,
+    /// Traces of which a part is behind the end of the runs.
+    pub cut_traces: Vec<String>,
     /// The level of confidence of all intervals.
     pub confidence: f64,
     /// Whether the means are known as well as was asked for.
@@ -90,6 +92,7 @@ pub fn experiment<E>(
         seed,
         warm_up,
         warm_up_note,
+        cut_traces: cut_traces(scenario, warm_up + scenario.span),
         confidence: order.confidence,
         is_precise: false,
         runs: Vec::new(),
@@ -129,6 +132,24 @@ fn found_warm_up(scenario: &Scenario, pilot: &Observations) -> (Duration, Option
     (warm_up.max(scenario.span / 2), Some(note))
 }
 
+/// Times at which nothing begins, since they are behind the end.
+fn cut_traces(scenario: &Scenario, end: Duration) -> Vec<String> {
+    let cut = scenario.classes.iter().filter_map(|class| {
+        let Arrivals::Trace(times) = &class.arrivals else { return None };
+        let behind = times.iter().filter(|time| **time > end).count();
+        (behind > 0).then(|| {
+            format!(
+                "{behind} of {} cycles of {} do not begin: runs end at {}, warm-up included, and its `trace` at {}; raise `span` for all",
+                times.len(),
+                class.name,
+                shown_time(end.as_secs_f64()),
+                shown_time(times.last().unwrap_or(&end).as_secs_f64())
+            )
+        })
+    });
+    cut.collect()
+}
+
 impl Experiment {
     /// The mean response time of a class's cycles, in seconds.
     pub fn response(&self, class: usize) -> Interval {
@@ -149,7 +170,7 @@ impl Experiment {
     /// What a reader must know before all figures.
     fn notes(&self) -> Vec<String> {
         let without: Vec<&str> = self.without_cycles().collect();
-        let mut notes: Vec<String> = self.warm_up_note.iter().cloned().collect();
+        let mut notes: Vec<String> = self.warm_up_note.iter().chain(&self.cut_traces).cloned().collect();
         if !without.is_empty() {
             notes.push(format!(
                 "no cycle of {} ended well while it was observed: raise `span`, or `min` if they are rare, or look in `failed` and in \
