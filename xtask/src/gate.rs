@@ -1,7 +1,8 @@
 //! The gate: everything that must hold.
 //!
-//! Three lanes run at once. One runs tests, which wait for much. The two others have Cargo build, at the lowest priority:
-//! one what is tested and checked, one what is counted. The first two meet where tests need what Cargo builds.
+//! What is counted is built and counted from the beginning, at the lowest priority: it takes what all else leaves. When the programs
+//! are built, two lanes run at once. One runs tests, which wait for much. The other has Cargo check and build, at the lowest
+//! priority as well. They meet where tests need what Cargo builds.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,14 +78,29 @@ fn run_lanes(steps: &Steps, extent: Extent) -> Result<Outcome, String> {
     need_component("clippy", "clippy")?;
     steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
     let interop = Interop::begin(extent)?;
+    thread::scope(|scope| {
+        // Nearly all of its build is one crate, which one processor compiles while others idle. It has a folder of its own and so
+        // waits for no lock of the other builds.
+        let counted = || steps.run_aside("counts of a call", counts("check"));
+        let counted = (extent != Extent::Quick).then(|| scope.spawn(counted));
+        let mut outcome = build_and_test(steps, extent, &interop)?;
+        if let Some(counted) = counted {
+            outcome.note(counted.join().unwrap_or_else(|_| Err("the counts ended in a panic".to_owned())));
+        }
+        Ok(outcome)
+    })
+}
+
+/// All but the counts.
+fn build_and_test(steps: &Steps, extent: Extent, interop: &Interop) -> Result<Outcome, String> {
     let built = programs::build(steps, "programs and tests", everything())?;
-    let tests = in_order(built, extent, &interop)?;
+    let tests = in_order(built, extent, interop)?;
     let (later, from_cargo) = channel();
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
-        let cargo_lanes = scope.spawn(|| cargo_lanes(steps, extent, later));
-        outcome.add(test_lane(steps, extent, tests, &interop, from_cargo));
-        match cargo_lanes.join() {
+        let checks = scope.spawn(|| checks_lane(steps, extent, later));
+        outcome.add(test_lane(steps, extent, tests, interop, from_cargo));
+        match checks.join() {
             Ok(other) => outcome.add(other),
             Err(_) => outcome.problems.push("a step ended in a panic".to_owned()),
         }
@@ -206,29 +222,16 @@ impl Variant {
     }
 }
 
-/// Builds and checks what the tests do not wait for, in two lanes.
-fn cargo_lanes(steps: &Steps, extent: Extent, later: Later) -> Outcome {
-    let mut outcome = Outcome::default();
-    if extent == Extent::Quick {
-        return checks_lane(steps, extent, later);
-    }
-    // Before all else, because tests wait for these.
-    outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
-    thread::scope(|scope| {
-        // Nearly all of its build is one crate, which one processor compiles while others idle. It has a folder of its own
-        // and so waits for no lock of the checks.
-        let counted = scope.spawn(|| steps.run_aside("counts of a call", counts("check")));
-        outcome.add(checks_lane(steps, extent, later));
-        outcome.note(counted.join().unwrap_or_else(|_| Err("the counts ended in a panic".to_owned())));
-    });
-    outcome
-}
-
 /// Where programs with tests come from that the tests' lane runs when it is done with its own.
 type Later = Sender<(&'static str, Vec<Program>)>;
 
+/// Builds and checks what the tests do not wait for.
 fn checks_lane(steps: &Steps, extent: Extent, later: Later) -> Outcome {
     let mut outcome = Outcome::default();
+    if extent != Extent::Quick {
+        // Before all else, because tests wait for these.
+        outcome.note(steps.run_aside("peers of other ORBs", program("interop-peers")));
+    }
     outcome.note(steps.run_aside("bounded fuzzing", bounded(FUZZ_INPUTS, 1)));
     let variants: &[Variant] = match extent {
         Extent::Quick | Extent::Changed => &[],

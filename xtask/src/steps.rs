@@ -182,7 +182,7 @@ impl fmt::Display for Killed {
 }
 
 /// The longest that a step beside others may take, lest one that hangs hang the gate.
-const ASIDE_MAX: Duration = Duration::from_secs(30 * 60);
+const ASIDE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The longest that a process may hold the output of the command that has started it, after that has ended.
 const LINGER_MAX: Duration = Duration::from_secs(5);
