@@ -59,11 +59,11 @@ macro_rules! rates {
 }
 
 const CONFIGURATIONS: &[Configuration] = &[
-    rates!("oneway" "oneway" "dii-new,dii-reused,dii-unchanged" "static" Place::TwoHosts, [50, 2]),
-    rates!("oneway-loopback" "oneway" "dii-new,dii-reused" "static" Place::OneHost, [35, 2]),
-    rates!("twoway" "twoway" "dii-new,dii-reused" "static" Place::TwoHosts, [295, 3]),
-    rates!("twoway-loopback" "twoway" "dii-new,dii-reused" "static" Place::OneHost, [275, 3]),
-    rates!("dynamic-skeletons" "oneway,twoway" "dii-reused" "dsi" Place::TwoHosts, [206, 3]),
+    rates!("oneway" "oneway" "dii-new,dii-reused,dii-unchanged" "static" Place::TwoHosts, [78, 2]),
+    rates!("oneway-loopback" "oneway" "dii-new,dii-reused" "static" Place::OneHost, [50, 2]),
+    rates!("twoway" "twoway" "dii-new,dii-reused" "static" Place::TwoHosts, [149, 3]),
+    rates!("twoway-loopback" "twoway" "dii-new,dii-reused" "static" Place::OneHost, [142, 3]),
+    rates!("dynamic-skeletons" "oneway,twoway" "dii-reused" "dsi" Place::TwoHosts, [141, 3]),
     Configuration {
         full: "--repetitions 10",
         place: Place::ProbesOnTwoHosts,
@@ -71,7 +71,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             BREAKDOWN,
             "ttcp --breakdown --transports tcp --queue 64K --types octet,struct --buffers 128K \
              --invocations dii-new,dii-reused --peers ironorb",
-            [30, 4],
+            [11, 4],
         )
     },
 ];

@@ -26,27 +26,27 @@ pub(super) const PAPER: Paper = Paper {
 };
 
 const CONFIGURATIONS: &[Configuration] = &[
-    Configuration::new(CASE_1, "extents --parts calls --peers ironorb", [70, 4]),
+    Configuration::new(CASE_1, "extents --parts calls --peers ironorb", [54, 4]),
     Configuration {
         full: "--objects 1000000",
         quick: "--quick --objects 10000",
-        ..Configuration::new(RIVALS, "extents --parts rivals --peers omniorb", [70, 5])
+        ..Configuration::new(RIVALS, "extents --parts rivals --peers omniorb", [65, 5])
     },
-    Configuration::new(CASE_2, "caching --parts throughput --peers ironorb", [20, 3]),
-    Configuration::new(CASE_3, "caching --parts shares --peers ironorb", [70, 3]),
+    Configuration::new(CASE_2, "caching --parts throughput --peers ironorb", [29, 3]),
+    Configuration::new(CASE_3, "caching --parts shares --peers ironorb", [61, 3]),
     Configuration {
         keeps_time: true,
-        ..Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [35, 3])
+        ..Configuration::new(DELAYS, "caching --parts delays --peers ironorb", [31, 3])
     },
     Configuration::new(
         CASE_4,
         "caching --parts lags --lags 10,80,100,300,700,1000,3000,6000,10000 --peers ironorb",
-        [30, 4],
+        [40, 4],
     ),
     Configuration {
         quick: "--clients 1,10",
         keeps_time: true,
-        ..Configuration::new(MODEL, MODELLED, [60, 20])
+        ..Configuration::new(MODEL, MODELLED, [66, 20])
     },
 ];
 

@@ -40,7 +40,7 @@ use two_hosts::TwoHosts;
 
 /// `ironorb bench papers`
 ///
-/// Takes two and a half hours, or `--minutes`. A run that was ended goes on where it was, in the same state folder.
+/// Takes some two hours, and `--minutes` at most. A run that was ended goes on where it was, in the same state folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PapersOptions {
     /// Only these papers, or figures of them: `tao-97`, `tao-97/figure-8`.

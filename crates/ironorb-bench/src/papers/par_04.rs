@@ -39,7 +39,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         ..Configuration::new(
             FIXED,
             "jobs --sides processes --distributions fixed --architectures {}",
-            [145, 22],
+            [224, 22],
         )
     },
     Configuration {
@@ -51,7 +51,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         ..Configuration::new(
             EXPONENTIAL,
             "jobs --sides processes --distributions exponential --daemons multi --architectures {} --clients 1,4,10",
-            [195, 18],
+            [173, 18],
         )
     },
     Configuration::new(MODEL, "jobs --sides model --distributions fixed", [5, 3]),

@@ -40,7 +40,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             LATENCY,
             "realtime --regimes paper --classes {class} --transports tcp --sides lanes,twin \
              --clients 5,10,15,20,25,30,40,50 --high-hz 20 --low-hz 10 --repetitions 1 --seed {}",
-            [190, 12],
+            [180, 12],
         )
     },
     Configuration::new("cubit", "cubit --peers ironorb", [10, 4]),
@@ -48,7 +48,7 @@ const CONFIGURATIONS: &[Configuration] = &[
         full: "--calls 1000000",
         runs: Some(Runs { wanted: 10, least: 3 }),
         quick: "--quick --calls 2000 --repetitions 3",
-        ..Configuration::new(OVERHEAD, "overhead --class {class}", [320, 3])
+        ..Configuration::new(OVERHEAD, "overhead --class {class}", [476, 3])
     },
 ];
 

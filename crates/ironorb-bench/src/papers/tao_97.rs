@@ -37,7 +37,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "latency --types void --algorithms train --modes oneway,twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb --with operationLookup=linear+objectLookup=hash \
              --with operationLookup=hash+objectLookup=hash",
-            [35, 8],
+            [50, 8],
         )
     },
     Configuration {
@@ -48,7 +48,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "latency --types void --algorithms robin --modes oneway,twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb --with operationLookup=linear+objectLookup=hash \
              --with operationLookup=hash+objectLookup=hash",
-            [35, 8],
+            [50, 8],
         )
     },
     Configuration {
@@ -58,7 +58,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "octets",
             "latency --types octet --algorithms robin --modes twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb",
-            [106, 15],
+            [171, 15],
         )
     },
     Configuration {
@@ -68,7 +68,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             "structs",
             "latency --types struct --algorithms robin --modes twoway --objects 1,100,200,300,400,500 \
              --invocations sii,dii-new,dii-reused --queue 64K --peers ironorb",
-            [121, 15],
+            [188, 15],
         )
     },
     Configuration {
@@ -78,7 +78,7 @@ const CONFIGURATIONS: &[Configuration] = &[
             LIMITS,
             "latency --types void --algorithms robin --modes twoway --objects 1000,10000,100000 --invocations sii \
              --queue 64K --peers ironorb",
-            [100, 5],
+            [136, 5],
         )
     },
     Configuration {
