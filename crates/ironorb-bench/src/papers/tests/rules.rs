@@ -149,6 +149,7 @@ fn jitter_is_constant_and_a_part_of_the_latency() {
     assert_eq!(number("rt-99", "relatively constant", "high-and-low", rows(290.0)), of("1.45", true));
     assert_eq!(number("rt-99", "relatively constant", "high-and-low", rows(320.0)), of("1.60", false));
     assert_eq!(number("rt-99", "a third of its latency", "high-and-low", rows(320.0)), of("0.320", true));
+    assert_eq!(number("rt-99", "a third of its latency", "high-and-low", rows(1_180.0)), of("1.18", false));
     let run = json!({"kind": "time", "what": "client-server", "seconds": 20.0, "sd_seconds": 0.1});
     assert_eq!(number("rt-99", "from run to run", "overhead", vec![run]), of("0.500", false));
 }
