@@ -133,19 +133,13 @@ impl State {
     /// Before that they ask as well, are answered, and nothing comes of it.
     pub(in crate::world) fn lose_touch(&mut self, a: HostId, b: HostId) {
         let now = self.now();
-        for connection in 0..self.connections.len() {
-            for side in [0, 1] {
-                let from = SideId { connection, side };
-                let hosts = (self.side(from).host, self.side(from.other()).host);
-                if (hosts != (a, b) && hosts != (b, a)) || self.side(from).silent_since.is_some() {
-                    continue;
-                }
-                if let Some(tcp_timeouts) =
-                    self.tcp_timeouts_of(from).filter(|tcp_timeouts| tcp_timeouts.keeps_alive)
-                {
-                    self.side_mut(from).silent_since = Some(now);
-                    self.enter(now + tcp_timeouts.idle, Event::Probes { from, since: now, unanswered: 0 });
-                }
+        for from in self.sides_between(a, b) {
+            if let Some(timeouts) = self.tcp_timeouts_of(from)
+                && timeouts.keeps_alive
+                && self.side(from).silent_since.is_none()
+            {
+                self.side_mut(from).silent_since = Some(now);
+                self.enter(now + timeouts.idle, Event::Probes { from, since: now, unanswered: 0 });
             }
         }
     }

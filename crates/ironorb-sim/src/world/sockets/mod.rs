@@ -627,11 +627,11 @@ impl State {
 
     pub(super) fn close_stream(&mut self, side: SideId) {
         let closed = self.side_mut(side);
-        let had_given_up = std::mem::replace(&mut closed.is_closed, true);
+        let was_closed = std::mem::replace(&mut closed.is_closed, true);
         closed.file = None;
         let has_unread = !std::mem::take(&mut closed.received).is_empty();
-        if had_given_up {
-            return;
+        if was_closed {
+            return; // it has given up, or its host has lost its power
         }
         match (self.connections[side.connection].state, side.side) {
             (ConnectState::Failed, _) => return,
@@ -689,18 +689,22 @@ impl State {
         if !self.passes(a, b) || !self.passes(b, a) {
             return;
         }
-        for connection in 0..self.connections.len() {
-            for side in 0..2 {
-                let id = SideId { connection, side };
-                let hosts = (self.side(id).host, self.side(id.other()).host);
-                if hosts != (a, b) && hosts != (b, a) {
-                    continue;
-                }
-                for segment in self.side_mut(id).drop_held() {
-                    self.transmit(id, segment);
-                }
+        for id in self.sides_between(a, b) {
+            for segment in self.side_mut(id).drop_held() {
+                self.transmit(id, segment);
             }
         }
+    }
+
+    /// Both sides of each connection between two hosts.
+    fn sides_between(&self, a: HostId, b: HostId) -> Vec<SideId> {
+        let all = 0..self.connections.len();
+        let sides = all.flat_map(|connection| [0, 1].map(|side| SideId { connection, side }));
+        let is_between = |id: &SideId| {
+            let hosts = (self.side(*id).host, self.side(id.other()).host);
+            hosts == (a, b) || hosts == (b, a)
+        };
+        sides.filter(is_between).collect()
     }
 
     /// A host has lost its power: its sides are gone, and nobody hears of it. What it has sent and what is held up is gone as
